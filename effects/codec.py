@@ -1,0 +1,139 @@
+"""Values to JSON and back, for recordings and stores.
+
+Everything that crosses the border can be written; everything a store or a recording holds can be read. A model
+request is written as the length and the chained digest of its context, which is enough to compare two runs and does
+not grow a trace with the square of its length.
+"""
+
+import base64
+from typing import Any, TypeVar
+
+import msgspec
+
+from .display import Operation
+from .model import Delta, ModelRequest
+from .outcome import Outcome
+from .record import Block, ToolCall
+from .transcript.encoding import DecodeError, Sealed, converter_for_values, encode_message, structure, tag
+from .vocabulary import Effect, Event
+
+__all__ = [
+    "DecodeError", "decode_block", "decode_call", "decode_event", "decode_outcome", "decode_value", "encode",
+    "encode_effect", "encode_event", "encode_outcome", "to_data",
+]
+
+T = TypeVar("T")
+
+
+def _bytes_out(value: bytes) -> Any:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(value).decode()}
+
+
+def _bytes_in(value: Any, _: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode()
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, dict) and isinstance(value.get("base64"), str):
+        return base64.b64decode(value["base64"])
+    raise ValueError("expected text or base64")
+
+
+def _request_out(request: ModelRequest) -> dict[str, Any]:
+    def raw(item: Any) -> bytes:
+        return item.raw if isinstance(item, Sealed) else encode_message(item)
+
+    return {
+        "model_call_id": request.model_call_id,
+        "context": {"length": len(request.context), "digest": request.context.digest(raw)},
+        "instruction": request.instruction,
+        "tools": [tool.name for tool in request.tools],
+        "max_output_tokens": request.max_output_tokens,
+        "purpose": request.purpose,
+        "options": dict(request.options),
+    }
+
+
+_converter = converter_for_values()
+_converter.register_unstructure_hook(bytes, _bytes_out)
+_converter.register_structure_hook(bytes, _bytes_in)
+_converter.register_unstructure_hook(ModelRequest, _request_out)
+for _union in (Outcome, Delta, Operation):
+    tag(_converter, _union)
+_converter.register_unstructure_hook(Outcome | None, lambda value: value and _converter.unstructure(value, Outcome))
+_converter.register_structure_hook(Outcome | None, lambda value, _: value and _converter.structure(value, Outcome))
+tag(_converter, Event)
+
+_encoder = msgspec.json.Encoder()
+_call_decoder = msgspec.json.Decoder(ToolCall)
+_block_decoder = msgspec.json.Decoder(Block)
+
+
+def to_data(value: Any, union: Any = None) -> Any:
+    """A value as JSON-ready data; ``union`` is the union it is a member of, if it must be told apart again."""
+    return _converter.unstructure(value, union)
+
+
+def encode(value: Any) -> bytes:
+    """A single value (a call, a block, a usage ...) as compact JSON without its defaults."""
+    return _encoder.encode(_converter.unstructure(value))
+
+
+def encode_event(event: Event) -> bytes:
+    """An event as compact JSON, tagged with its type."""
+    return _encoder.encode(_converter.unstructure(event, Event))
+
+
+def encode_effect(effect: Effect) -> bytes:
+    """An effect as compact JSON, tagged with its type."""
+    return _encoder.encode({"type": type(effect).__name__, **_converter.unstructure(effect)})
+
+
+def encode_outcome(outcome: Outcome | None) -> bytes:
+    """An outcome as compact JSON, tagged with its type; ``null`` for none."""
+    return b"null" if outcome is None else _encoder.encode(_converter.unstructure(outcome, Outcome))
+
+
+def decode_event(raw: bytes) -> Event:
+    """The event in the JSON; raises ``DecodeError``."""
+    event: Event = structure(_converter, _json(raw), Event)
+    return event
+
+
+def decode_outcome(raw: bytes) -> Outcome | None:
+    """The outcome in the JSON, or none for ``null``; raises ``DecodeError``."""
+    value = _json(raw)
+    return None if value is None else structure(_converter, value, Outcome)
+
+
+def decode_call(raw: bytes) -> ToolCall:
+    """The call record in the JSON; raises ``DecodeError``."""
+    return _native(_call_decoder, raw)
+
+
+def decode_block(raw: bytes) -> Block:
+    """The block in the JSON; raises ``DecodeError``."""
+    return _native(_block_decoder, raw)
+
+
+def decode_value(raw: bytes, wanted: type[T]) -> T:
+    """A value of one type from JSON; raises ``DecodeError``."""
+    value: T = structure(_converter, _json(raw), wanted)
+    return value
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"not JSON: {error}") from error
+
+
+def _native(decoder: "msgspec.json.Decoder[T]", raw: bytes) -> T:
+    try:
+        return decoder.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(str(error)) from error

@@ -1,0 +1,93 @@
+"""``Seq``: an append-only sequence whose versions share one backing list.
+
+Appending to the newest version costs the same at the millionth item as at the first; appending to an older version
+copies once. So state can hold a growing transcript, and every earlier state stays as it was.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+from typing import Generic, TypeVar, overload
+
+T = TypeVar("T", covariant=True)
+
+
+class _Backing(Generic[T]):
+    __slots__ = ("digests", "items")
+
+    def __init__(self, items: list[T]) -> None:
+        self.items = items
+        self.digests: list[bytes] = []
+
+
+class Seq(Sequence[T]):
+    """An immutable sequence with cheap ``append``; equal to another ``Seq`` with equal items."""
+
+    __slots__ = ("_backing", "_length")
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._backing: _Backing[T] = _Backing(list(items))
+        self._length = len(self._backing.items)
+
+    def append(self, *items: T) -> "Seq[T]":  # type: ignore[misc]
+        """This sequence and then ``items``."""
+        return self.extend(items)
+
+    def extend(self, items: Iterable[T]) -> "Seq[T]":  # type: ignore[misc]
+        """This sequence and then ``items``."""
+        backing = self._backing
+        if len(backing.items) != self._length:
+            backing = _Backing(backing.items[: self._length])
+        backing.items.extend(items)
+        grown: Seq[T] = Seq.__new__(Seq)
+        grown._backing = backing
+        grown._length = len(backing.items)
+        return grown
+
+    def cut(self, length: int) -> "Seq[T]":
+        """The first ``length`` items."""
+        if not 0 <= length <= self._length:
+            raise IndexError(f"cannot cut a sequence of {self._length} items at {length}")
+        shorter: Seq[T] = Seq.__new__(Seq)
+        shorter._backing = self._backing
+        shorter._length = length
+        return shorter
+
+    def digest(self, encode: Callable[[T], bytes]) -> str:
+        """A chained digest of the items, in hexadecimal; each item is encoded once, however often this is asked."""
+        digests = self._backing.digests
+        for item in self._backing.items[len(digests) : self._length]:
+            before = digests[-1] if digests else b""
+            digests.append(blake2b(before + encode(item), digest_size=16).digest())
+        return digests[self._length - 1].hex() if self._length else ""
+
+    def __len__(self) -> int:
+        return self._length
+
+    def __iter__(self) -> Iterator[T]:
+        items = self._backing.items
+        for index in range(self._length):
+            yield items[index]
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> "Seq[T]": ...
+    def __getitem__(self, index: int | slice) -> "T | Seq[T]":
+        if isinstance(index, slice):
+            return Seq(self._backing.items[: self._length][index])
+        if not -self._length <= index < self._length:
+            raise IndexError(f"index {index} in a sequence of {self._length} items")
+        return self._backing.items[index if index >= 0 else self._length + index]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Seq):
+            return NotImplemented
+        if self._backing is other._backing:
+            return self._length == other._length
+        return self._length == other._length and all(a == b for a, b in zip(self, other, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((self._length, self._backing.items[0] if self._length else None))
+
+    def __repr__(self) -> str:
+        return f"Seq({list(self)!r})"

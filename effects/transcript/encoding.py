@@ -1,0 +1,150 @@
+"""Messages to and from JSON, lossless, and ``Sealed``: a message that stays bytes until somebody reads it.
+
+Members that have their default are left out, so absent stays absent; ``extra`` carries explicit nulls. Errors name
+the member by its path.
+"""
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import attrs
+import cattrs
+import msgspec
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
+from cattrs.preconf.msgspec import MsgspecJsonConverter, make_converter
+from cattrs.strategies import configure_tagged_union
+
+from ..values import UnsetType
+from .messages import (
+    AssistantMessage,
+    AssistantPart,
+    CallPart,
+    Content,
+    CustomMessage,
+    ImagePart,
+    Message,
+    Part,
+    SystemMessage,
+    TextPart,
+    ThinkingPart,
+    ToolResultMessage,
+    UserMessage,
+)
+
+__all__ = ["DecodeError", "Sealed", "converter_for_values", "decode_message", "encode_message", "structure", "tag"]
+
+_PART_TAGS: dict[type, str] = {TextPart: "text", ThinkingPart: "thinking", ImagePart: "image", CallPart: "call"}
+_MESSAGE_TAGS: dict[type, str] = {
+    SystemMessage: "system",
+    UserMessage: "user",
+    AssistantMessage: "assistant",
+    ToolResultMessage: "tool",
+    CustomMessage: "custom",
+}
+
+
+class DecodeError(ValueError):
+    """Stored or received data that is not what it should be; the text names the member and what is wrong with it."""
+
+
+def converter_for_values() -> MsgspecJsonConverter:
+    """A cattrs converter for frozen values: defaults are left out, unions of parts and messages are tagged."""
+    converter = make_converter(detailed_validation=True)
+
+    def unstructure(cls: type) -> Callable[[Any], dict[str, Any]]:
+        return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True)
+
+    def structured(cls: type) -> Callable[[Any, Any], Any]:
+        return make_dict_structure_fn(cls, converter)
+
+    converter.register_unstructure_hook_factory(attrs.has, unstructure)
+    converter.register_structure_hook_factory(attrs.has, structured)
+    for union in (AssistantPart, TextPart | ImagePart, Part):
+        tag(converter, union, _PART_TAGS)
+    converter.register_structure_hook(Any | UnsetType, lambda value, _: value)
+    _content(converter)
+    tag(converter, Message, _MESSAGE_TAGS)
+    return converter
+
+
+def tag(converter: cattrs.Converter, union: Any, tags: dict[type, str] | None = None) -> None:
+    """Tell the members of a union apart by a member ``type`` that holds the class's tag (its own name by default)."""
+    configure_tagged_union(
+        union, converter, tag_generator=lambda cls: tags[cls] if tags else cls.__name__, tag_name="type"
+    )
+
+
+def _content(converter: cattrs.Converter) -> None:
+    parts = tuple[TextPart | ImagePart, ...]
+
+    def unstructure(content: Content) -> Any:
+        return content if content is None or isinstance(content, str) else converter.unstructure(content, parts)
+
+    def structured(value: Any, _: Any) -> Content:
+        if value is None or isinstance(value, str):
+            return value
+        found: tuple[TextPart | ImagePart, ...] = converter.structure(value, parts)
+        return found
+
+    converter.register_unstructure_hook(Content, unstructure)
+    converter.register_structure_hook(Content, structured)
+
+
+def structure(converter: cattrs.Converter, value: Any, wanted: Any) -> Any:
+    """A value of a type from JSON-like data; raises ``DecodeError`` with the path of each wrong member."""
+    try:
+        return converter.structure(value, wanted)
+    except Exception as error:
+        lines = cattrs.transform_error(error, path="$")
+        raise DecodeError("; ".join(lines)) from error
+
+
+_converter = converter_for_values()
+
+
+def encode_message(message: Message) -> bytes:
+    """A message as compact JSON."""
+    return msgspec.json.encode(_converter.unstructure(message, Message))
+
+
+def decode_message(raw: bytes) -> Message:
+    """The message in the JSON; raises ``DecodeError``."""
+    try:
+        value = msgspec.json.decode(raw)
+    except msgspec.DecodeError as error:
+        raise DecodeError(f"not JSON: {error}") from error
+    message: Message = structure(_converter, value, Message)
+    return message
+
+
+class Sealed:
+    """A message as it is stored, opened on first use. Equal when the bytes are."""
+
+    __slots__ = ("_message", "raw")
+
+    def __init__(self, raw: bytes, message: Message | None = None) -> None:
+        self.raw = raw
+        self._message = message
+
+    @classmethod
+    def of(cls, message: Message) -> "Sealed":
+        """Seal a message, keeping it at hand."""
+        return cls(encode_message(message), message)
+
+    def open(self) -> Message:
+        """The message; raises ``DecodeError`` when the bytes are none."""
+        if self._message is None:
+            self._message = decode_message(self.raw)
+        return self._message
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sealed) and self.raw == other.raw
+
+    def __hash__(self) -> int:
+        return hash(self.raw)
+
+    def __repr__(self) -> str:
+        return f"Sealed({self.raw!r})"
+
+
+assert set(get_args(Message)) == set(_MESSAGE_TAGS)
