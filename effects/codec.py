@@ -38,7 +38,7 @@ def _bytes_in(value: Any, _: Any) -> bytes:
     if isinstance(value, bytes):
         return value
     if isinstance(value, dict) and isinstance(value.get("base64"), str):
-        return base64.b64decode(value["base64"])
+        return base64.b64decode(value["base64"], validate=True)
     raise ValueError("expected text or base64")
 
 
@@ -51,6 +51,7 @@ def _request_out(request: ModelRequest) -> dict[str, Any]:
         "context": {"length": len(request.context), "digest": request.context.digest(raw)},
         "instruction": request.instruction,
         "tools": [tool.name for tool in request.tools],
+        "notice": request.notice,
         "max_output_tokens": request.max_output_tokens,
         "purpose": request.purpose,
         "options": dict(request.options),

@@ -1,7 +1,7 @@
 """The beginning and the end of one execution of a run."""
 
 from .display import Operation
-from .outcome import Outcome
+from .outcome import Delivered, Outcome
 from .record import Block, PlanTask, ToolCall
 from .transcript import Usage
 from .values import frozen
@@ -40,6 +40,11 @@ class RunResult:
     calls: tuple[ToolCall, ...] = ()
     plan: tuple[PlanTask, ...] = ()
     busy_until: int | None = None
+
+    @property
+    def text(self) -> str:
+        """The delivered text; empty for every other end."""
+        return self.outcome.text if isinstance(self.outcome, Delivered) else ""
 
 
 @frozen

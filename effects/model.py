@@ -20,6 +20,7 @@ from .transcript import (
     SystemMessage,
     ToolDeclaration,
     Usage,
+    UserMessage,
 )
 from .values import field, frozen
 
@@ -119,25 +120,29 @@ Delta = Started | BlockStarted | BlockDelta | BlockEnded | UsageReported | Strea
 class ModelRequest:
     """What to ask: the whole context by reference, and the tools on offer.
 
-    ``purpose`` says what the call is for (``main``, a summary, ...); ``model_call_id`` is our id of this attempt.
-    ``options`` are passed on to the provider.
+    ``notice`` is one more thing said to the model, after everything else and in this request only. ``purpose`` says
+    what the call is for (``main``, a summary, ...); ``model_call_id`` is our id of this attempt. ``options`` are passed
+    on to the provider.
     """
 
     model_call_id: str
     context: Seq[Message | Sealed]
     instruction: str = ""
     tools: tuple[ToolDeclaration, ...] = ()
+    notice: str = ""
     max_output_tokens: int = 0
     purpose: str = "main"
     options: Mapping[str, Any] = field(factory=dict)
 
     @property
     def messages(self) -> Iterator[Message]:
-        """The context, message by message, the instruction first when there is one."""
+        """The context, message by message: the instruction first and the notice last, where there is one."""
         if self.instruction:
             yield SystemMessage(self.instruction)
         for item in self.context:
             yield item.open() if isinstance(item, Sealed) else item
+        if self.notice:
+            yield UserMessage(self.notice)
 
 
 @frozen

@@ -45,6 +45,6 @@ def replace(value: T, **changes: Any) -> T:
 def _plan(cls: type) -> _Plan:
     names = tuple(attribute.name for attribute in attrs.fields(cls))
     by_name = {name: getattr(cls, name).__set__ for name in names}
-    get = attrgetter(*names)
-    read: Callable[[Any], Iterable[Any]] = get if len(names) > 1 else lambda value: (get(value),)
+    read: Callable[[Any], Iterable[Any]]
+    read = attrgetter(*names) if len(names) > 1 else lambda value: [getattr(value, name) for name in names]
     return read, tuple(by_name.values()), by_name

@@ -1,1 +1,50 @@
-"""."""
+"""The agent loop: read ``machine`` (the moves), then ``streaming`` (folding deltas into a message)."""
+
+from .machine import (
+    Acting,
+    Asking,
+    Item,
+    Loop,
+    LoopPhase,
+    Received,
+    Resting,
+    accept,
+    ask,
+    begin,
+    close,
+    numbered,
+    receive,
+    rest,
+    settle,
+    startable,
+    stream,
+)
+from .streaming import EMPTY_PARTIAL, Growth, OpenBlock, Partial, Terminal, fold_deltas, message_of, text_so_far
+
+__all__ = [
+    "EMPTY_PARTIAL",
+    "Acting",
+    "Asking",
+    "Growth",
+    "Item",
+    "Loop",
+    "LoopPhase",
+    "OpenBlock",
+    "Partial",
+    "Received",
+    "Resting",
+    "Terminal",
+    "accept",
+    "ask",
+    "begin",
+    "close",
+    "fold_deltas",
+    "message_of",
+    "numbered",
+    "receive",
+    "rest",
+    "settle",
+    "startable",
+    "stream",
+    "text_so_far",
+]

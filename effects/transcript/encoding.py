@@ -5,14 +5,16 @@ the member by its path.
 """
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import attrs
 import cattrs
 import msgspec
+from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from cattrs.preconf.msgspec import MsgspecJsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
+from cattrs.v import format_exception
 
 from ..values import UnsetType
 from .messages import (
@@ -50,6 +52,9 @@ class DecodeError(ValueError):
 def converter_for_values() -> MsgspecJsonConverter:
     """A cattrs converter for frozen values: defaults are left out, unions of parts and messages are tagged."""
     converter = make_converter(detailed_validation=True)
+    for scalar in (str, int, float, bool):
+        converter.register_structure_hook(scalar, _scalar)
+    converter.register_structure_hook_factory(_is_tuple, _tuple)
 
     def unstructure(cls: type) -> Callable[[Any], dict[str, Any]]:
         return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True)
@@ -67,11 +72,44 @@ def converter_for_values() -> MsgspecJsonConverter:
     return converter
 
 
+def _scalar(value: Any, wanted: type[Any]) -> Any:
+    """The value, if it is one: left alone, cattrs makes a text of anything and a truth of any text."""
+    if wanted not in (str, int, float, bool):
+        return wanted(value)  # an enumeration of texts
+    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
+    if not fits and not (wanted is float and type(value) is int):
+        raise DecodeError(f"expected {wanted.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _is_tuple(wanted: Any) -> bool:
+    return get_origin(wanted) is tuple and get_args(wanted)[-1] is ...
+
+
+def _tuple(wanted: Any, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
+    items = homogenous_tuple_structure_factory(wanted, converter)
+
+    def structured(value: Any, _: Any) -> Any:
+        if not isinstance(value, list | tuple):
+            raise DecodeError(f"expected a list, got {type(value).__name__}")
+        return items(value, wanted)
+
+    return structured
+
+
 def tag(converter: cattrs.Converter, union: Any, tags: dict[type, str] | None = None) -> None:
     """Tell the members of a union apart by a member ``type`` that holds the class's tag (its own name by default)."""
-    configure_tagged_union(
-        union, converter, tag_generator=lambda cls: tags[cls] if tags else cls.__name__, tag_name="type"
-    )
+    names = {cls: tags[cls] if tags else cls.__name__ for cls in get_args(union)}
+    configure_tagged_union(union, converter, tag_generator=names.__getitem__, tag_name="type")
+    known = set(names.values())
+    member = converter.get_structure_hook(union)
+
+    def structured(value: Any, _: Any) -> Any:
+        if not isinstance(value, dict) or value.get("type") not in known:
+            raise DecodeError(f"expected an object whose type is one of {', '.join(names.values())}")
+        return member(value, union)
+
+    converter.register_structure_hook(union, structured)
 
 
 def _content(converter: cattrs.Converter) -> None:
@@ -95,8 +133,12 @@ def structure(converter: cattrs.Converter, value: Any, wanted: Any) -> Any:
     try:
         return converter.structure(value, wanted)
     except Exception as error:
-        lines = cattrs.transform_error(error, path="$")
+        lines = cattrs.transform_error(error, path="$", format_exception=_explain)
         raise DecodeError("; ".join(lines)) from error
+
+
+def _explain(error: BaseException, wanted: type[Any] | None) -> str:
+    return str(error) if isinstance(error, DecodeError) else format_exception(error, wanted)
 
 
 _converter = converter_for_values()

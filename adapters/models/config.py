@@ -1,0 +1,123 @@
+"""What a model behind a network needs to know, checked once: ``ModelConfig``, and the typed error for what is wrong."""
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+from ...effects.transcript.boundary import DEFAULT_WORDING, Target, Wording
+from ...effects.values import field, frozen
+from .vendors import VENDORS, Vendor
+
+__all__ = ["ConfigError", "ModelConfig", "Patience", "api_key_for", "base_url_for", "vendor_for"]
+
+
+class ConfigError(ValueError):
+    """A model that cannot be made as asked; one line that says what to change, and never a secret."""
+
+
+@frozen
+class Patience:
+    """How long to wait for a provider, in seconds: for a connection, for its answer to begin, and between two pieces."""
+
+    connect_s: float = 10.0
+    headers_s: float = 120.0
+    stall_s: float = 300.0
+
+
+@frozen
+class ModelConfig:
+    """One model of one vendor at one address.
+
+    ``options`` are members of the request body, put in last; those of a request come after them. ``max_output_tokens``
+    counts where a request has no limit of its own (0: none). ``query`` and ``headers`` go with every request. None of
+    what may hold a secret shows in ``repr``.
+    """
+
+    vendor: Vendor
+    model: str
+    base_url: str
+    api_key: str = field(default="", repr=False)
+    query: Mapping[str, str] = field(factory=dict, repr=False)
+    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    images: bool = True
+    max_output_tokens: int = 0
+    options: Mapping[str, Any] = field(factory=dict, repr=False)
+    patience: Patience = Patience()
+    wording: Wording = DEFAULT_WORDING
+
+    @property
+    def target(self) -> Target:
+        """This model, as a reader of transcripts."""
+        return Target(self.vendor.protocol, self.vendor.name, self.model, self.images)
+
+    @property
+    def host(self) -> str:
+        """Host and port, as a person should see them in an error."""
+        return urlsplit(self.base_url).netloc
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What must not appear in any text; nothing so short that it would turn up in any sentence."""
+        words = [word for value in self.headers.values() for word in value.split()]
+        return tuple(secret for secret in (self.api_key, *self.query.values(), *words) if len(secret) > 3)
+
+
+def vendor_for(brand: str) -> Vendor:
+    """The vendor of that name; raises ``ConfigError`` with the names there are."""
+    vendor = VENDORS.get(brand)
+    if vendor is None:
+        raise ConfigError(f"unknown brand {brand!r}; known are {', '.join(VENDORS)}")
+    return vendor
+
+
+def api_key_for(vendor: Vendor, api_key: str | None) -> str:
+    """The key without white space around it, or nothing where none is needed; raises ``ConfigError``."""
+    key = (api_key or "").strip()
+    if not key and not vendor.key_optional:
+        raise ConfigError(f"{vendor.name} needs an API key: set TURNFOLD_API_KEY (in Python: api_key=...)")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError("the API key has characters that no key has; check TURNFOLD_API_KEY")
+    return key
+
+
+def base_url_for(vendor: Vendor, base_url: str | None, secret: bool, allow_http: bool) -> tuple[str, dict[str, str]]:
+    """The address for the vendor's protocol and its query; raises ``ConfigError``.
+
+    ``secret``: whether a key will travel to it, which needs a safe way: https, this machine, or ``allow_http``.
+    """
+    text = (base_url or vendor.base_url).strip()
+    if not text:
+        raise ConfigError(f"{vendor.name} needs a base URL, such as https://example.com/v1")
+    parts = _parts(text)
+    if secret and parts.scheme == "http" and not _is_loopback(parts.hostname or "") and not allow_http:
+        raise ConfigError(
+            f"the API key would travel unencrypted to {parts.hostname}: use https, "
+            "or say allow_http=True if the network in between is yours"
+        )
+    path = parts.path.rstrip("/")
+    path = path.removesuffix(vendor.strips) + vendor.appends
+    return f"{parts.scheme}://{parts.netloc}{path}", dict(parse_qsl(parts.query, keep_blank_values=True))
+
+
+def _parts(text: str) -> SplitResult:
+    """The parts of a URL that can be one. Its text is never repeated in an error: it may hold a password."""
+    try:
+        parts = urlsplit(text)
+        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        valid, parts = False, urlsplit("")
+    if not valid or not text.isascii() or not text.isprintable() or " " in text or parts.fragment:
+        raise ConfigError("the base URL is malformed: it must look like https://example.com/v1")
+    if "@" in parts.netloc:
+        raise ConfigError("the base URL must not hold a user name or a password; the API key is given on its own")
+    return parts
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

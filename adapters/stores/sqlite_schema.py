@@ -1,0 +1,177 @@
+"""Opening a SQLite file as a store: whose it is, which layout it has, and making that layout in an empty one.
+
+A file that is not ours is recognised before anything is written to it: ours carry an ``application_id``, and the
+number of their layout as ``user_version``. A layout never changes under its number; a new one gets the next number and
+a step in ``_MIGRATIONS`` that leads to it.
+
+Everything of a run hangs on a small integer key. Logs are rows, one an entry, so that a step writes what is new and
+nothing else; what a step replaces is one row beside the run's, so that an attempt and its leases never rewrite it.
+"""
+
+import sqlite3
+from pathlib import Path
+from time import monotonic, sleep
+
+from .errors import CannotOpen, NewerSchema, NotOurDatabase, StoreLocked
+
+__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "is_busy", "open_database"]
+
+APPLICATION_ID = 0x7F01D0DB
+"""Marks a SQLite file as a turnfold store."""
+
+_CREATE = """
+CREATE TABLE run (
+    key INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    conversation TEXT NOT NULL DEFAULT '',
+    created_at INTEGER NOT NULL,
+    touched_at INTEGER NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 0,
+    lease_until INTEGER,
+    meta BLOB NOT NULL
+);
+CREATE INDEX run_by_touch ON run (touched_at, key);
+CREATE INDEX run_by_conversation ON run (conversation, touched_at, key);
+CREATE TABLE head (
+    run INTEGER PRIMARY KEY,
+    saved_at INTEGER NOT NULL,
+    state BLOB NOT NULL,
+    usage BLOB NOT NULL,
+    plan BLOB,
+    completion BLOB,
+    outcome BLOB
+);
+CREATE TABLE entry (
+    run INTEGER NOT NULL,
+    log TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, log, seq)
+) WITHOUT ROWID;
+CREATE TABLE value (
+    run INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, name)
+) WITHOUT ROWID;
+CREATE TABLE block (
+    run INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, id)
+) WITHOUT ROWID;
+CREATE TABLE call (
+    run INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    status TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, id)
+) WITHOUT ROWID;
+CREATE INDEX call_at_rest ON call (run, status) WHERE status IN ('waiting', 'awaiting_decision', 'needs_review');
+CREATE TABLE message (
+    conversation TEXT NOT NULL,
+    sequence INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    revision TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (conversation, sequence)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX message_by_identity ON message (conversation, id, revision);
+CREATE TABLE consumed (
+    conversation TEXT PRIMARY KEY,
+    sequence INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+_MIGRATIONS = (_CREATE,)
+"""What leads from each layout to the next, starting with an empty file."""
+
+SCHEMA_VERSION = len(_MIGRATIONS)
+"""The layout that this release writes; it reads all up to it."""
+
+
+def open_database(path: Path, *, full_sync: bool, patience_ms: int, max_bytes: int) -> sqlite3.Connection:
+    """A connection to the store in the file, which is made if it is not there.
+
+    Waits up to ``patience_ms`` for other processes that are opening it too. Raises ``CannotOpen`` and its kinds, and
+    ``StoreLocked``.
+    """
+    try:
+        connection = sqlite3.connect(
+            path, timeout=0, isolation_level=None, cached_statements=256, check_same_thread=False
+        )
+    except sqlite3.Error as error:
+        raise _cannot_open(path, error) from error
+    try:
+        _prepare(connection, path, patience_ms)
+        connection.execute(f"PRAGMA synchronous = {'FULL' if full_sync else 'NORMAL'}")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> None:
+    """Bring the file up to date. Switching to WAL does not wait for another process that does it too: so try again."""
+    deadline = monotonic() + patience_ms / 1000
+    while True:
+        try:
+            version = _version(connection, path)
+            _use_wal(connection, path)
+            if version < SCHEMA_VERSION:
+                _migrate(connection, path)
+            return
+        except sqlite3.OperationalError as error:
+            if not is_busy(error):
+                raise _cannot_open(path, error) from error
+            if monotonic() > deadline:
+                raise StoreLocked(f"{path} is locked by another process: try again when it is done") from error
+            sleep(0.01)
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise NotOurDatabase(f"{path} is not a SQLite database: give the path of another file") from error
+            raise CannotOpen(f"{path} is damaged ({error}): restore it from a backup, or use another file") from error
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The layout of the file, 0 for an empty one; raises when it is not ours or too new. Writes nothing."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application != APPLICATION_ID and (application or version or tables):
+        raise NotOurDatabase(f"{path} is a database of another program: give the path of another file")
+    if version > SCHEMA_VERSION:
+        raise NewerSchema(str(path), version, SCHEMA_VERSION)
+    return version
+
+
+def _use_wal(connection: sqlite3.Connection, path: Path) -> None:
+    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise CannotOpen(f"{path} cannot be used by several processes (no write-ahead log there): use a local disk")
+
+
+def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """All missing steps in one transaction, under the lock: another process may have been faster."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for script in _MIGRATIONS[_version(connection, path) :]:
+            for statement in script.split(";"):
+                connection.execute(statement)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another connection holds the database."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _cannot_open(path: Path, error: sqlite3.Error) -> CannotOpen:
+    return CannotOpen(f"cannot open {path} ({error}): does its folder exist, and may it be written to?")

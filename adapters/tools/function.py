@@ -1,0 +1,186 @@
+"""``tool``: a plain function as a tool. Read ``FunctionTool.run`` for what one call does.
+
+An async function runs on the event loop, any other in a worker thread. Threads cannot be stopped. A call that is
+cancelled has had its grace by then (decision 5), so its thread is abandoned rather than waited for: the run goes on,
+its record says that the outcome is unknown, and what the thread still returns is dropped. A long sync tool can look
+for that with ``trio.from_thread.check_cancelled()``. Tools have threads of their own to use up, ``MAX_THREADS`` in all,
+so that deaf ones cannot starve the stores.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+import msgspec
+import trio
+
+from ...effects.record import NO_NOTES
+from ...effects.tool import Invocation, ToolResult, ToolSpec
+from ...effects.transcript import ToolDeclaration, clean_json
+from .context import DONE, ToolContext
+from .definition import define
+from .errors import ArgumentsError, ToolResultError
+
+__all__ = ["MAX_THREADS", "FunctionTool", "result_of", "tool"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MAX_THREADS = 40
+_threads: "trio.lowlevel.RunVar[trio.CapacityLimiter]" = trio.lowlevel.RunVar("turnfold_tool_threads")
+
+Progress = Callable[[ToolResult], Awaitable[None]]
+
+
+class FunctionTool(Generic[P, R]):
+    """A function that a model can call; called in the ordinary way it is still that function."""
+
+    def __init__(
+        self,
+        function: Callable[P, R],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        replayable: bool = False,
+        side_effects: bool = False,
+        sequential: bool = False,
+        notes: Mapping[str, str] = NO_NOTES,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        definition = define(function, name, description)
+        declaration = ToolDeclaration(definition.name, definition.description, definition.parameters)
+        self.spec = ToolSpec(declaration, replayable, side_effects, sequential, notes)
+        self._function: Callable[..., Any] = function
+        self._arguments = definition.arguments
+        self._context = definition.context
+        self._is_async = _is_async(function)
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """Call the function itself: nothing is checked or converted."""
+        return self._function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"FunctionTool({self.spec.name!r})"
+
+    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
+        """Carry out one call; what the function raises propagates.
+
+        Raises ``ArgumentsError`` when the arguments are not what the signature says, and ``ToolResultError`` when
+        the value cannot be given to a model.
+        """
+        arguments = self._converted(invocation.arguments)
+        if self._context is not None:
+            send = progress if self._is_async else functools.partial(_send_from_thread, progress)
+            arguments[self._context] = ToolContext(invocation.key, invocation.call_id, invocation.model_call_id, send)
+        if self._is_async:
+            return result_of(await self._function(**arguments))
+        call = functools.partial(self._function, **arguments)
+        return result_of(await trio.to_thread.run_sync(call, abandon_on_cancel=True, limiter=_limiter()))
+
+    def _converted(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            return msgspec.structs.asdict(msgspec.convert(arguments, self._arguments, str_keys=True))
+        except msgspec.ValidationError as error:
+            raise ArgumentsError(self.spec.name, _problems(arguments, self._arguments) or _whole(error)) from error
+
+
+@overload
+def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    replayable: bool = False,
+    side_effects: bool = False,
+    sequential: bool = False,
+    notes: Mapping[str, str] = NO_NOTES,
+) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Make a function a tool: ``@tool``, or ``@tool(side_effects=True)`` with options.
+
+    Name, description and the JSON Schema of the arguments come from the signature and a Google-style docstring;
+    parameters may also be described by ``Annotated[..., msgspec.Meta(description=...)]``. The traits (``replayable``,
+    ``side_effects``, ``sequential``, ``notes``) are those of ``ToolSpec``.
+
+    A text that the function returns is given to the model as it is, a ``ToolResult`` too; any other value as compact
+    JSON, and as ``structured`` to hosts; ``None`` as the empty text. An exception makes the call fail with its text.
+
+    Raises ``ToolDefinitionError`` for a function that cannot be a tool.
+    """
+    if function is None:
+        return functools.partial(FunctionTool, **options)
+    return FunctionTool(function, **options)
+
+
+def result_of(value: Any) -> ToolResult:
+    """What a tool's value is as a result; raises ``ToolResultError`` when it cannot be written as JSON."""
+    if isinstance(value, str):
+        return ToolResult(str.__str__(value))
+    if isinstance(value, ToolResult):
+        return value
+    if value is None:
+        return ToolResult()
+    try:
+        plain = msgspec.to_builtins(value, str_keys=True)
+        try:
+            text = msgspec.json.encode(plain)
+        except UnicodeEncodeError:
+            plain = clean_json(plain)
+            text = msgspec.json.encode(plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = type(value).__qualname__
+        raise ToolResultError(f"the tool returned a {kind} that cannot be written as JSON: {error}") from error
+    return ToolResult(text.decode(), structured=plain)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: a partial, a decorated function or an object may hide that it does."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    inner = inspect.unwrap(function)
+    return inspect.iscoroutinefunction(inner) or inspect.iscoroutinefunction(type(inner).__call__)
+
+
+def _limiter() -> trio.CapacityLimiter:
+    try:
+        return _threads.get()
+    except LookupError:
+        limiter = trio.CapacityLimiter(MAX_THREADS)
+        _threads.set(limiter)
+        return limiter
+
+
+def _send_from_thread(progress: Progress, update: ToolResult) -> Awaitable[None]:
+    trio.from_thread.run(progress, update)
+    return DONE
+
+
+def _problems(arguments: Mapping[str, Any], wanted: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """What is wrong, argument by argument, where the conversion as a whole stops at the first."""
+    fields = msgspec.structs.fields(wanted)
+    found: list[tuple[str, str]] = []
+    for field in fields:
+        if field.name not in arguments:
+            if field.required:
+                found.append((field.name, "is missing"))
+            continue
+        try:
+            msgspec.convert(arguments[field.name], field.type, str_keys=True)
+        except msgspec.ValidationError as error:
+            found.extend((_path(field.name, path), problem) for path, problem in _whole(error))
+    known = {field.name for field in fields}
+    found.extend((name, "is not an argument of this tool") for name in arguments if name not in known)
+    return tuple(found)
+
+
+def _whole(error: msgspec.ValidationError) -> tuple[tuple[str, str], ...]:
+    """One error of msgspec's as a path from ``$`` and a sentence about it."""
+    problem, _, where = str(error).replace("`", "").partition(" - at ")
+    return ((where or "$", problem[:1].lower() + problem[1:]),)
+
+
+def _path(name: str, within: str) -> str:
+    """The path of a value that is at ``within`` (``$`` and so on) of an argument."""
+    return within.replace("$", name, 1)

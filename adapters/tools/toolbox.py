@@ -1,0 +1,50 @@
+"""Many tools behind one port."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
+
+from ...effects.tool import Invocation, ToolResult, ToolSpec
+from .errors import ToolDefinitionError, UnknownToolError
+
+__all__ = ["Tool", "Toolbox"]
+
+
+class Tool(Protocol):
+    """One tool: what a run knows of it, and how a call of it is carried out."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its declaration and its traits."""
+        ...
+
+    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
+        """Carry out one call; a raised exception is an ordinary error of the call."""
+        ...
+
+
+class Toolbox:
+    """A ``ToolPort`` over tools, by the names of their declarations."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        """Raises ``ToolDefinitionError`` for two tools of one name, which a model could not tell apart."""
+        self._tools: dict[str, Tool] = {}
+        for tool in tools:
+            name = tool.spec.name
+            if name in self._tools:
+                raise ToolDefinitionError(name, "", "another one in the toolbox has that name; rename one of the two")
+            self._tools[name] = tool
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a run knows of each tool, in the order in which they were given."""
+        return tuple(tool.spec for tool in self._tools.values())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools
+
+    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
+        """Carry out one call with the tool of its name; raises ``UnknownToolError`` when there is none."""
+        tool = self._tools.get(invocation.name)
+        if tool is None:
+            raise UnknownToolError(f"there is no tool {invocation.name!r}")
+        return await tool.run(invocation, progress)

@@ -1,0 +1,167 @@
+"""Folding a model's deltas into a message, batch by batch.
+
+``Partial`` is what has arrived of one answer. Its texts are ropes, so a batch costs what it carries, never what came
+before it; the message is put together once, at the end.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...effects.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockStarted,
+    Delta,
+    DeltaKind,
+    Started,
+    StreamFailed,
+    StreamFinished,
+    UsageReported,
+)
+from ...effects.sequence import Seq
+from ...effects.transcript import (
+    NO_EXTRA,
+    ZERO_USAGE,
+    AssistantMessage,
+    AssistantPart,
+    CallPart,
+    TextPart,
+    ThinkingPart,
+    Usage,
+    clean_text,
+)
+from ...effects.values import field, frozen, replace
+
+__all__ = ["EMPTY_PARTIAL", "Growth", "OpenBlock", "Partial", "Terminal", "fold_deltas", "message_of", "text_so_far"]
+
+Terminal = StreamFinished | StreamFailed
+
+
+@frozen
+class OpenBlock:
+    """One block of an answer that is still arriving."""
+
+    kind: DeltaKind
+    id: str = ""
+    name: str = ""
+    text: Seq[str] = field(factory=Seq)
+    signature: str | None = None
+    redacted: bool = False
+    extra: Mapping[str, Any] = NO_EXTRA
+
+
+@frozen
+class Partial:
+    """What has arrived of one answer: blocks by the provider's index, in order of their first appearance."""
+
+    started: Started | None = None
+    blocks: Mapping[int, OpenBlock] = {}
+    usage: Usage = ZERO_USAGE
+
+
+EMPTY_PARTIAL = Partial()
+
+
+@frozen
+class Growth:
+    """What one batch added to one block: its new text (joined), and whether the block itself is new or renamed."""
+
+    index: int
+    block: OpenBlock
+    text: str
+    announced: bool
+
+
+def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, tuple[Growth, ...], Terminal | None]:
+    """The answer after a batch, what the batch added block by block, and the terminal delta if it came.
+
+    A second ``Started`` is ignored; text for a block that was never announced opens a text block; whatever follows a
+    terminal delta is ignored.
+    """
+    blocks = dict(partial.blocks)
+    texts: dict[int, list[str]] = {}
+    announced: set[int] = set()
+    started, usage, terminal = partial.started, partial.usage, None
+    for delta in deltas:
+        if type(delta) is BlockDelta:
+            grown = texts.get(delta.index)
+            if grown is None:
+                grown = texts[delta.index] = []
+                if delta.index not in blocks:
+                    blocks[delta.index] = OpenBlock(DeltaKind.TEXT)
+                    announced.add(delta.index)
+            grown.append(delta.text)
+        elif isinstance(delta, BlockStarted):
+            blocks[delta.index] = _announce(blocks.get(delta.index), delta)
+            announced.add(delta.index)
+            texts.setdefault(delta.index, [])
+        elif isinstance(delta, BlockEnded):
+            if delta.index in blocks:
+                blocks[delta.index] = _end(blocks[delta.index], delta)
+        elif isinstance(delta, UsageReported):
+            usage = delta.usage
+        elif isinstance(delta, Started):
+            started = started or delta
+        elif isinstance(delta, StreamFinished | StreamFailed):
+            terminal = delta
+            break
+    growths = []
+    for index, grown in texts.items():
+        text = "".join(grown)
+        if text:
+            blocks[index] = replace(blocks[index], text=blocks[index].text.append(text))
+        growths.append(Growth(index, blocks[index], text, index in announced))
+    return Partial(started, blocks, usage), tuple(growths), terminal
+
+
+def message_of(partial: Partial, terminal: StreamFinished, at: int) -> AssistantMessage:
+    """The whole output of a finished answer; text is made storable, and empty unsigned text is left out."""
+    if terminal.message is not None:
+        return terminal.message
+    started = partial.started or Started()
+    parts = (_part(block) for block in partial.blocks.values())
+    return AssistantMessage(
+        parts=tuple(part for part in parts if part is not None),
+        api=started.api,
+        provider=started.provider,
+        model=started.model,
+        stop=terminal.stop,
+        raw_stop=terminal.raw_stop,
+        usage=partial.usage,
+        response_id=started.response_id,
+        timestamp=at,
+    )
+
+
+def text_so_far(block: OpenBlock) -> str:
+    """The text of a block that is still arriving, storable."""
+    return clean_text("".join(block.text))
+
+
+def _announce(block: OpenBlock | None, delta: BlockStarted) -> OpenBlock:
+    if block is None or block.kind is not delta.kind:
+        return OpenBlock(delta.kind, delta.id, delta.name, extra=delta.extra)
+    return replace(block, id=block.id or delta.id, name=block.name or delta.name, extra={**block.extra, **delta.extra})
+
+
+def _end(block: OpenBlock, delta: BlockEnded) -> OpenBlock:
+    signature = block.signature if delta.signature is None else delta.signature
+    return replace(
+        block,
+        signature=signature,
+        redacted=block.redacted or delta.redacted,
+        extra={**block.extra, **delta.extra} if delta.extra else block.extra,
+    )
+
+
+def _part(block: OpenBlock) -> AssistantPart | None:
+    text = text_so_far(block)
+    match block.kind:
+        case DeltaKind.CALL:
+            return CallPart(block.id, block.name, text, block.signature, block.extra)
+        case DeltaKind.THINKING:
+            if not text and not block.signature and not block.redacted:
+                return None
+            return ThinkingPart(text, block.signature, block.redacted, block.extra)
+        case DeltaKind.TEXT:
+            return TextPart(text, block.signature, block.extra) if text or block.signature else None

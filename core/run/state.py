@@ -1,0 +1,417 @@
+"""All the memory a run has: one field for each of its small machines, and none of its own.
+
+Each region says in its own words what it is doing (a phase), what it wants and has not asked for, and what it has in
+flight. Nothing here is saved as it is: ``head`` and ``log`` say what a checkpoint holds, and a restart begins with
+nothing in flight.
+"""
+
+from collections.abc import Mapping
+
+from ...effects.display import Operation
+from ...effects.lifecycle import RunResult
+from ...effects.outcome import Outcome
+from ...effects.record import Block, BlockKind, PlanTask, ToolCall
+from ...effects.sequence import Seq
+from ...effects.transcript import ZERO_USAGE, Usage
+from ...effects.values import field, frozen
+from ..loop import Loop
+from .keys import Keys
+
+__all__ = [
+    "Batch", "Beginning", "BetweenIterations", "BetweenTurns", "CallPhase", "CallQueued", "CallRunning", "CallSettled",
+    "CallSettling", "CallStarting", "Claiming", "Clock", "Closing", "Concluding", "Ended", "FeedRegion", "Lease",
+    "LeaseHeld", "LeasePhase", "LeaseRenewing", "LifePhase", "LiveCall", "LogTail", "Looping", "ModelRegion", "NoLease",
+    "Opening", "Process", "Recovering", "Resting", "RunState", "Saving", "SavingPhase", "SavingStep", "StreamedBlock",
+    "Tickets", "Turn", "TurnPhase", "Unstarted", "Unwatched", "WatchOpening", "WatchPhase", "Watched", "Working",
+    "NoStep",
+]
+
+
+# --- life: what the execution as a whole is doing
+
+
+@frozen
+class Unstarted:
+    """Nothing has happened yet."""
+
+
+@frozen
+class Beginning:
+    """The attempt is asked for. A cancellation that arrives meanwhile waits for the answer."""
+
+    cancelled: str | None = None
+
+
+@frozen
+class Recovering:
+    """Calls that an earlier execution left open are being settled; nothing else happens before that is saved.
+
+    ``replay`` says whether the last claim is to be repeated after that.
+    """
+
+    replay: bool = False
+
+
+@frozen
+class Opening:
+    """The feed is being watched and the last claim repeated; then the run goes on where it was."""
+
+    replayed: bool
+
+
+@frozen
+class Working:
+    """Turns are taken."""
+
+
+@frozen
+class Closing:
+    """The outcome is decided. What is in flight is cut off and settled, the last step is saved, the lease given back.
+
+    ``save`` asks for a last step with the outcome, whose mark is ``mark`` once it is wanted; ``writable`` is false when
+    the journal cannot be, or must not be, written any more.
+    """
+
+    outcome: Outcome
+    save: bool = True
+    writable: bool = True
+    mark: int | None = None
+    giving_back: bool = False
+    given_back: bool = False
+
+
+@frozen
+class Ended:
+    """Nothing is in flight and nothing follows."""
+
+    result: RunResult
+
+
+LifePhase = Unstarted | Beginning | Recovering | Opening | Working | Closing | Ended
+
+
+# --- turn: a claim of input and what follows it
+
+
+@frozen
+class BetweenTurns:
+    """No turn is under way; the answer to poll ``poll`` says whether one begins, and ``delivered`` what holds if not."""
+
+    poll: int | None = None
+    delivered: Outcome | None = None
+
+
+@frozen
+class Claiming:
+    """Input is being claimed."""
+
+
+@frozen
+class Looping:
+    """The loop asks its model or carries out a batch; calls wait for the step with mark ``mark``."""
+
+    mark: int = 0
+
+
+@frozen
+class BetweenIterations:
+    """A batch is over. Its step is saved (``mark``), then a fresh poll (``poll``) says whether newer input pre-empts."""
+
+    mark: int
+    poll: int | None = None
+
+
+@frozen
+class Concluding:
+    """The model said ``text`` and nothing more. Its step is saved, then a fresh poll says whether it is delivered."""
+
+    text: str
+    mark: int
+    poll: int | None = None
+
+
+@frozen
+class Resting:
+    """The run is over, or not yet there."""
+
+
+TurnPhase = Resting | BetweenTurns | Claiming | Looping | BetweenIterations | Concluding
+
+
+@frozen
+class Turn:
+    """Counters of the conversation's progress: ``turns`` since the last delivered outcome, ``iterations`` of this one."""
+
+    phase: TurnPhase = field(factory=Resting)
+    turns: int = 0
+    iterations: int = 0
+    text_retries: int = 0
+
+
+# --- the main agent's model call
+
+
+@frozen
+class ModelRegion:
+    """The model call in flight, and the one that is withdrawn (``cancelled`` once asked for) and has yet to answer."""
+
+    wanted: bool = False
+    ticket: int | None = None
+    withdrawn: int | None = None
+    cancelled: bool = False
+    call_id: str = ""
+
+
+# --- calls of the running batch
+
+
+@frozen
+class CallQueued:
+    """Not started."""
+
+
+@frozen
+class CallStarting:
+    """Its record is being saved as running; the tool runs after that and never before."""
+
+
+@frozen
+class CallRunning:
+    """The tool is asked for (``ticket``), or about to be."""
+
+    ticket: int | None = None
+    cut: bool = False
+
+
+@frozen
+class CallSettling:
+    """Its final record is being saved."""
+
+
+@frozen
+class CallSettled:
+    """Its record is final or another's to finish, and is saved."""
+
+
+CallPhase = CallQueued | CallStarting | CallRunning | CallSettling | CallSettled
+
+
+@frozen
+class LiveCall:
+    """One call of the running batch: its newest record, its block, and which revision is being or has been saved."""
+
+    record: ToolCall
+    index: int
+    block: Block
+    phase: CallPhase = field(factory=CallQueued)
+    writing: int | None = None
+    saved_rev: int = 0
+
+
+@frozen
+class Batch:
+    """The live calls by record id, in call order; ``owed`` are those that want something asked for.
+
+    ``open`` counts those that are not settled; ``cut`` says that the output was cut off at its length limit.
+    """
+
+    live: Mapping[str, LiveCall] = {}
+    owed: tuple[str, ...] = ()
+    open: int = 0
+    cut: bool = False
+
+
+# --- the process record
+
+
+@frozen
+class StreamedBlock:
+    """A block of the answer under way, as viewers know it: no block at all while its text is the candidate."""
+
+    kind: BlockKind
+    block: Block | None = None
+    name: str = ""
+
+
+@frozen
+class Process:
+    """The blocks in order, the answer under way by provider index, and what viewers are still to be told.
+
+    ``candidate`` is the text that viewers see as the answer to be; ``calls`` are the records of closed batches.
+    """
+
+    blocks: Seq[Block] = field(factory=Seq)
+    streamed: Mapping[int, StreamedBlock] = {}
+    candidate: Seq[str] = field(factory=Seq)
+    usage: Usage = ZERO_USAGE
+    plan: tuple[PlanTask, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    calls: Seq[ToolCall] = field(factory=Seq)
+
+
+# --- saving
+
+
+@frozen
+class NoStep:
+    """No step is in flight."""
+
+
+@frozen
+class SavingStep:
+    """A step is in flight, covering every mark up to ``mark``."""
+
+    ticket: int
+    mark: int
+
+
+SavingPhase = NoStep | SavingStep
+
+
+@frozen
+class LogTail:
+    """What the main log has, wants cut, and wants added.
+
+    ``stored`` entries are saved; ``keep`` of them stay. ``held`` entries wait for the output they led to, since a log
+    ends with an output or a verdict on one; ``ready`` ones go with the next step.
+    """
+
+    stored: int = 0
+    keep: int = 0
+    held: tuple[bytes, ...] = ()
+    ready: tuple[bytes, ...] = ()
+
+
+@frozen
+class Saving:
+    """Marks: ``mark`` is the last number given out, ``saved`` the last one acknowledged, ``wanted`` the highest a gate
+    waits for. The rest is what the next step would carry.
+    """
+
+    phase: SavingPhase = field(factory=NoStep)
+    mark: int = 0
+    saved: int = 0
+    wanted: int = 0
+    log: LogTail = field(factory=LogTail)
+    seen: tuple[bytes, ...] = ()
+    blocks: Mapping[str, Block] = {}
+    calls: Mapping[str, ToolCall] = {}
+    removed_blocks: tuple[str, ...] = ()
+    removed_calls: tuple[str, ...] = ()
+    outcome: Outcome | None = None
+
+
+# --- feed
+
+
+@frozen
+class Unwatched:
+    """No subscription."""
+
+    wanted: bool = False
+
+
+@frozen
+class WatchOpening:
+    """The subscription is asked for."""
+
+
+@frozen
+class Watched:
+    """The subscription is in effect."""
+
+
+WatchPhase = Unwatched | WatchOpening | Watched
+
+
+@frozen
+class FeedRegion:
+    """Input: what was claimed, the latest that is known of, and polls by number (``wanted`` > ``asked`` >= ``answered``).
+
+    The last claim's bounds are ``after`` and ``claimed``; ``seen`` are the keys of all input that entered the context.
+    """
+
+    watch: WatchPhase = field(factory=Unwatched)
+    wanted: int = 0
+    asked: int = 0
+    answered: int = 0
+    latest: int = 0
+    after: int = 0
+    claimed: int = 0
+    claim: tuple[int, int] | None = None
+    claiming: bool = False
+    seen: Keys = field(factory=Keys)
+
+
+# --- lease and clock
+
+
+@frozen
+class NoLease:
+    """The run is not ours to write."""
+
+
+@frozen
+class LeaseHeld:
+    """The run is ours."""
+
+
+@frozen
+class LeaseRenewing:
+    """The run is ours, and the lease is being renewed, counted from ``since``."""
+
+    since: int
+
+
+LeasePhase = NoLease | LeaseHeld | LeaseRenewing
+
+
+@frozen
+class Lease:
+    """The attempt and its lease: it runs out at ``until`` and is renewed from ``renew_at`` on (0: never yet)."""
+
+    phase: LeasePhase = field(factory=NoLease)
+    attempt: int = 0
+    asked: int | None = None
+    until: int = 0
+    renew_at: int = 0
+    renew: bool = False
+    take_over: bool = False
+
+
+@frozen
+class Clock:
+    """``now`` is the latest time heard of; it never goes back. ``wake`` is the wake-up asked for; ``poll_at`` is due."""
+
+    now: int = 0
+    wake: int | None = None
+    poll_at: int = 0
+
+
+@frozen
+class Tickets:
+    """Identity: the execution's seed and how many ids it gave; the last ticket and what each ticket in flight asks."""
+
+    seed: bytes = b""
+    minted: int = 0
+    last: int = 0
+    in_flight: Mapping[int, tuple[type, str]] = {}
+
+
+@frozen
+class RunState:
+    """One run, between two events."""
+
+    life: LifePhase = field(factory=Unstarted)
+    turn: Turn = field(factory=Turn)
+    loop: Loop = field(factory=Loop)
+    model: ModelRegion = field(factory=ModelRegion)
+    batch: Batch = field(factory=Batch)
+    process: Process = field(factory=Process)
+    saving: Saving = field(factory=Saving)
+    feed: FeedRegion = field(factory=FeedRegion)
+    lease: Lease = field(factory=Lease)
+    clock: Clock = field(factory=Clock)
+    tickets: Tickets = field(factory=Tickets)
+
+

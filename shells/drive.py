@@ -1,0 +1,201 @@
+"""One run on trio: an inbox, a nursery, and the fold. The loop here folds an event and carries out what is asked.
+
+Cancelling the task that drives a run is an event for the run: its calls are cut off, settled and saved under a shield,
+within ``SETTLE_S`` seconds, and only then does the cancellation go on its way (decision 5).
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import trio
+
+from ..core.run import Ended, Fold, RunState
+from ..effects.clock import WakeAt, Woke
+from ..effects.display import Operation
+from ..effects.feed import ClaimInput, FeedFailed, FeedWatched, InputSignalled, PollFeed, WatchFeed
+from ..effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
+from ..effects.lifecycle import CancelAsked, Publish, RunEnded, RunResult, RunStarted
+from ..effects.model import CallModel, CancelModel, Delta, ModelCutOff, ModelStreamed
+from ..effects.tool import CancelTool, RunTool, ToolCutOff
+from ..effects.vocabulary import Effect, Event
+from .perform import Ports, explain, perform_feed, perform_journal, perform_tool, stream_model
+
+__all__ = ["GRACE_S", "SETTLE_S", "Driver", "Trace"]
+
+GRACE_S = 0.5
+"""How long a tool that is stopped may still hand in its result, in seconds."""
+
+SETTLE_S = 10.0
+"""How long a cancelled run may take to settle its calls and save, in seconds."""
+
+Trace = Callable[[Event, tuple[Effect, ...]], None]
+
+_INLINE = (SaveCall, SaveStep, PollFeed, RenewLease, EndAttempt, BeginAttempt, ClaimInput)
+
+
+class Driver:
+    """Drives one execution of one run."""
+
+    def __init__(
+        self,
+        fold: Fold,
+        ports: Ports,
+        *,
+        publish: Callable[[tuple[Operation, ...]], None] | None = None,
+        trace: Trace | None = None,
+        grace_s: float = GRACE_S,
+        settle_s: float = SETTLE_S,
+    ) -> None:
+        self._fold = fold
+        self._ports = ports
+        self._publish = publish
+        self._trace = trace
+        self._grace_s = grace_s
+        self._settle_s = settle_s
+        self._events: deque[Event | tuple[int, list[Delta]]] = deque()
+        self._wake: trio.Event | None = None
+        self._waiting: dict[int, trio.Event] = {}
+        self._scopes: dict[int, trio.CancelScope] = {}
+        self._timer: trio.CancelScope | None = None
+        self._active = 0
+
+    async def run(self, seed: bytes, take_over: bool = False) -> RunResult:
+        """Execute the run until it ends; ``seed`` is fresh randomness."""
+        result: RunResult | None = None
+        async with trio.open_nursery() as outer:
+            with trio.CancelScope(shield=True) as shield:
+                outer.start_soon(self._watch_for_cancellation, shield)
+                async with trio.open_nursery() as nursery:
+                    result = await self._loop(nursery, RunStarted(self._ports.now(), seed, take_over))
+                    nursery.cancel_scope.cancel()
+            outer.cancel_scope.cancel()
+        if result is None:
+            raise TimeoutError(f"the cancelled run could not settle its calls within {self._settle_s:g} seconds")
+        return result
+
+    async def _watch_for_cancellation(self, shield: trio.CancelScope) -> None:
+        try:
+            await trio.sleep_forever()
+        finally:
+            shield.deadline = trio.current_time() + self._settle_s
+            self.cancel()
+
+    def cancel(self, reason: str = "") -> None:
+        """Ask the run to stop."""
+        self.put(CancelAsked(self._ports.now(), reason))
+
+    async def _loop(self, nursery: trio.Nursery, first: Event) -> RunResult:
+        state = self._fold.start()
+        event = first
+        while True:
+            state, effects = self._fold.reduce(state, event)
+            if self._trace is not None:
+                self._trace(event, effects)
+            for effect in effects:
+                if isinstance(effect, RunEnded):
+                    return effect.result
+                await self._carry_out(nursery, effect, alone=len(effects) == 1)
+            event = await self._next(state)
+
+    async def _next(self, state: RunState) -> Event:
+        assert not isinstance(state.life, Ended)
+        while not self._events:
+            self._wake = trio.Event()
+            await self._wake.wait()
+        item = self._events.popleft()
+        if not isinstance(item, tuple):
+            return item
+        ticket, buffer = item
+        deltas = tuple(buffer)
+        buffer.clear()
+        waiting = self._waiting.pop(id(buffer), None)
+        if waiting is not None:
+            waiting.set()
+        return ModelStreamed(self._ports.now(), ticket, deltas)
+
+    # --- inbox
+
+    def put(self, event: Event) -> None:
+        """Hand in an event."""
+        self._events.append(event)
+        self._stir()
+
+    def put_deltas(self, ticket: int, buffer: list[Delta]) -> None:
+        """Say that a buffer of deltas has become non-empty."""
+        self._events.append((ticket, buffer))
+        self._stir()
+
+    async def drained(self, buffer: list[Delta]) -> None:
+        """Return when the buffer has been emptied."""
+        if buffer:
+            event = self._waiting[id(buffer)] = trio.Event()
+            await event.wait()
+
+    def _stir(self) -> None:
+        if self._wake is not None:
+            self._wake.set()
+            self._wake = None
+
+    # --- effects
+
+    async def _carry_out(self, nursery: trio.Nursery, effect: Effect, alone: bool) -> None:
+        match effect:
+            case Publish(operations=operations):
+                if self._publish is not None:
+                    self._publish(operations)
+            case CancelModel(ticket=ticket):
+                self._scopes[ticket].cancel()
+            case CancelTool(ticket=ticket):
+                self._scopes[ticket].deadline = trio.current_time() + self._grace_s
+            case WakeAt(at=at):
+                if self._timer is not None:
+                    self._timer.cancel()
+                self._timer = trio.CancelScope()
+                nursery.start_soon(self._sleep, at, self._timer)
+            case WatchFeed():
+                nursery.start_soon(self._watch, effect)
+            case RunTool():
+                # Calls of a batch start in call order, which start_soon does not keep.
+                await nursery.start(self._tool, effect)
+            case CallModel():
+                nursery.start_soon(self._model, effect)
+            case _:
+                nursery.start_soon(self._ask, effect)
+
+    async def _ask(self, order: Effect) -> None:
+        if isinstance(order, PollFeed | ClaimInput):
+            self.put(await perform_feed(order, self._ports.feed, self._ports.now))
+        elif isinstance(order, BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall):
+            self.put(await perform_journal(order, self._ports.journal, self._ports.now))
+
+    async def _model(self, order: CallModel) -> None:
+        with trio.CancelScope() as scope:
+            self._scopes[order.ticket] = scope
+            await stream_model(order, self._ports.model, self, self._ports.now)
+        del self._scopes[order.ticket]
+        if scope.cancelled_caught:
+            self.put(ModelCutOff(self._ports.now(), order.ticket))
+
+    async def _tool(self, order: RunTool, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        answer: Event | None = None
+        with trio.CancelScope() as scope:
+            self._scopes[order.ticket] = scope
+            task_status.started()
+            answer = await perform_tool(order, self._ports.tools, self, self._ports.now)
+        del self._scopes[order.ticket]
+        self.put(answer or ToolCutOff(self._ports.now(), order.ticket))
+
+    async def _sleep(self, at: int, scope: trio.CancelScope) -> None:
+        with scope:
+            await trio.sleep(max(0, at - self._ports.now()) / 1000)
+            self.put(Woke(self._ports.now()))
+
+    async def _watch(self, order: WatchFeed) -> None:
+        try:
+            async with self._ports.feed.watch() as watch:
+                self.put(FeedWatched(self._ports.now(), order.ticket))
+                while True:
+                    await watch.changed()
+                    self.put(InputSignalled(self._ports.now(), order.ticket))
+        except Exception as error:
+            self.put(FeedFailed(self._ports.now(), order.ticket, explain(error)))

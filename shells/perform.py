@@ -1,0 +1,169 @@
+"""From an order to a port and back to an event, in plain async/await: no framework is named here.
+
+Every exception of a port becomes the event that says so; the framework's own cancellation passes through. Nothing here
+is a rule of a run: the only branches are which port, and which of its answers.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+from ..effects.feed import ClaimInput, Feed, FeedFailed, FeedPolled, InputClaimed, PollFeed
+from ..effects.journal import (
+    AttemptBegun,
+    AttemptEnded,
+    AttemptRefused,
+    AttemptStale,
+    BeginAttempt,
+    CallRefused,
+    CallRejected,
+    CallSaved,
+    EndAttempt,
+    Journal,
+    JournalFailed,
+    LeaseRenewed,
+    RenewLease,
+    RunBusy,
+    SaveCall,
+    SaveStep,
+    StaleAttempt,
+    StepSaved,
+)
+from ..effects.model import CallModel, Delta, ModelBroke, ModelPort, ModelStreamed, StreamFailed, StreamFinished
+from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, ToolResult, ToolReturned, ToolSpec
+from ..effects.values import frozen
+from ..effects.vocabulary import Event
+
+__all__ = ["BATCH", "Inbox", "Ports", "Tool", "explain", "perform_feed", "perform_journal", "perform_tool", "stream_model"]
+
+BATCH = 512
+"""How many deltas may wait for the fold before the model's stream is held back."""
+
+JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
+FeedOrder = PollFeed | ClaimInput
+
+
+class Tool(Protocol):
+    """A tool a run can be given: what it is, and how it is carried out."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its declaration and traits."""
+        ...
+
+    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
+        """Carry out one call; an exception's text goes to the model."""
+        ...
+
+
+@frozen
+class Ports:
+    """What one run is connected to. ``now`` gives wall time in milliseconds that never goes back within an execution."""
+
+    journal: Journal
+    feed: Feed
+    model: ModelPort
+    tools: Mapping[str, Tool]
+    now: Callable[[], int]
+
+
+class Inbox(Protocol):
+    """Where answers go. Deltas of one model call wait in one buffer, so that a batch is what came since the last one."""
+
+    def put(self, event: Event) -> None:
+        """Hand in an event."""
+        ...
+
+    def put_deltas(self, ticket: int, buffer: list[Delta]) -> None:
+        """Say that a buffer has become non-empty; it is emptied when its batch is made."""
+        ...
+
+    async def drained(self, buffer: list[Delta]) -> None:
+        """Return when the buffer has been emptied."""
+        ...
+
+
+async def perform_journal(order: JournalOrder, journal: Journal, now: Callable[[], int]) -> Event:
+    """Carry out one order to the journal."""
+    ticket = order.ticket
+    try:
+        match order:
+            case SaveCall(attempt=attempt, call=call):
+                saved = await journal.save_call(attempt, call)
+                return CallSaved(now(), ticket, saved)
+            case SaveStep(attempt=attempt, step=step):
+                await journal.save_step(attempt, step)
+                return StepSaved(now(), ticket)
+            case RenewLease(attempt=attempt, lease_ms=lease_ms):
+                await journal.renew(attempt, lease_ms)
+                return LeaseRenewed(now(), ticket)
+            case BeginAttempt(lease_ms=lease_ms, take_over=take_over):
+                begun = await journal.begin(lease_ms, take_over)
+                return AttemptBegun(now(), ticket, begun)
+            case EndAttempt(attempt=attempt):
+                await journal.end(attempt)
+                return AttemptEnded(now(), ticket)
+    except StaleAttempt:
+        return AttemptStale(now(), ticket)
+    except RunBusy as busy:
+        return AttemptRefused(now(), ticket, busy.until)
+    except Exception as error:
+        rejection = CallRejected.within(error) if isinstance(order, SaveCall) else None
+        if rejection is not None:
+            return CallRefused(now(), ticket, rejection.reason)
+        return JournalFailed(now(), ticket, explain(error))
+
+
+async def perform_feed(order: FeedOrder, feed: Feed, now: Callable[[], int]) -> Event:
+    """Carry out one question to the feed."""
+    try:
+        match order:
+            case PollFeed(after=after):
+                latest = await feed.pending(after)
+                return FeedPolled(now(), order.ticket, latest)
+            case ClaimInput(after=after, through=through):
+                claim = await feed.claim(after, through)
+                return InputClaimed(now(), order.ticket, claim)
+    except Exception as error:
+        return FeedFailed(now(), order.ticket, explain(error))
+
+
+async def stream_model(order: CallModel, model: ModelPort, inbox: Inbox, now: Callable[[], int]) -> None:
+    """Ask the model; its deltas go to the inbox as they come, the terminal one last."""
+    ticket = order.ticket
+    buffer: list[Delta] = []
+    append = buffer.append
+    try:
+        async for delta in model.stream(order.request):
+            append(delta)
+            if len(buffer) == 1:
+                inbox.put_deltas(ticket, buffer)
+            elif len(buffer) >= BATCH:
+                await inbox.drained(buffer)
+            if isinstance(delta, StreamFinished | StreamFailed):
+                return
+        problem = "the stream ended without a terminal delta"
+    except Exception as error:
+        problem = explain(error)
+    if buffer:
+        inbox.put(ModelStreamed(now(), ticket, tuple(buffer)))
+        buffer.clear()
+    inbox.put(ModelBroke(now(), ticket, problem))
+
+
+async def perform_tool(order: RunTool, tools: Mapping[str, Tool], inbox: Inbox, now: Callable[[], int]) -> Event:
+    """Carry out one call."""
+
+    async def progress(update: ToolResult) -> None:
+        inbox.put(ToolProgressed(now(), order.ticket, update))
+
+    try:
+        result = await tools[order.invocation.name].run(order.invocation, progress)
+        return ToolReturned(now(), order.ticket, result)
+    except Exception as error:
+        return ToolFailed(now(), order.ticket, str(error) or type(error).__name__)
+
+
+def explain(error: Exception) -> str:
+    """An exception as one line for people: its text, and its class where the text alone would say little."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,124 @@
+"""The door most people use: ``Runtime.run`` executes one durable run on trio, from its start or from where it was left."""
+
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import trio
+
+from ..adapters.stores.memory import MemoryStore
+from ..core.run import DEFAULT_LIMITS, Fold, Limits, ModelSpec, RunSpec, rules_for
+from ..core.text import ENGLISH, Words
+from ..effects.display import DisplayDelta, Operation
+from ..effects.feed import Feed
+from ..effects.journal import Journal, Resume, RunBusy
+from ..effects.lifecycle import RunResult
+from ..effects.model import ModelPort
+from ..effects.values import frozen
+from .drive import GRACE_S, SETTLE_S, Driver, Trace
+from .perform import Ports, Tool
+from .publish import Publisher
+
+__all__ = ["RunResult", "Runtime", "wall_clock"]
+
+
+def wall_clock() -> Callable[[], int]:
+    """Wall time in milliseconds since the epoch that never goes back: read once, then carried on by a steady clock."""
+    started, steady = time.time_ns(), time.monotonic_ns()
+    return lambda: (started + time.monotonic_ns() - steady) // 1_000_000
+
+
+@frozen
+class Runtime:
+    """Executes durable runs. Holds only what all its runs share, and may be used by many at once.
+
+    ``grace_s`` is how long a stopped tool may still hand in its result, ``settle_s`` how long a cancelled run may take
+    to settle and save; both in seconds.
+    """
+
+    words: Words = ENGLISH
+    now: Callable[[], int] | None = None
+    grace_s: float = GRACE_S
+    settle_s: float = SETTLE_S
+
+    async def run(
+        self,
+        run_id: str,
+        *,
+        model: ModelPort,
+        feed: Feed,
+        journal: Journal | None = None,
+        tools: Sequence[Tool] = (),
+        instruction: str = "",
+        limits: Limits = DEFAULT_LIMITS,
+        max_output_tokens: int = 0,
+        options: Mapping[str, Any] | None = None,
+        sequential: bool = False,
+        discard_undelivered: bool = False,
+        record_names: Mapping[str, Callable[[str], str]] | None = None,
+        resume: Resume | None = None,
+        take_over: bool = False,
+        stream: Callable[[DisplayDelta], None] | None = None,
+        stream_id: str = "",
+        trace: Trace | None = None,
+    ) -> RunResult:
+        """Execute a run until it ends or waits; the same call resumes it.
+
+        ``run_id`` names the run in its journal. Without a ``journal`` the run lives in memory, and ``resume`` is what an
+        earlier such execution left (``RunResult.resume``). ``stream`` gets the live display, serially, and must not
+        block. ``trace`` sees every event with its effects, for recordings.
+
+        Returns the outcome, also of a failed run; raises ``RunBusy`` while another executor holds the run and
+        ``SpecError`` for a set-up that cannot work. Cancelling the caller settles the run's calls first.
+        """
+        spec = RunSpec(
+            run_id=run_id,
+            instruction=instruction,
+            tools=tuple(tool.spec for tool in tools),
+            model=ModelSpec(max_output_tokens, dict(options or {})),
+            limits=limits,
+            sequential=sequential,
+            discard_undelivered=discard_undelivered,
+        )
+        fold = Fold(rules_for(spec, self.words, record_names))
+        now = self.now or wall_clock()
+        store: MemoryStore | None = None
+        if journal is None:
+            store = MemoryStore(now=now)
+            if resume is not None:
+                store.restore(run_id, resume)
+            journal = store.journal(run_id)
+        ports = Ports(journal, feed, model, {tool.spec.name: tool for tool in tools}, now)
+        result = await self._drive(fold, ports, take_over, stream, stream_id, trace)
+        if result.busy_until is not None:
+            raise RunBusy(result.busy_until)
+        return result
+
+    async def _drive(
+        self,
+        fold: Fold,
+        ports: Ports,
+        take_over: bool,
+        stream: Callable[[DisplayDelta], None] | None,
+        stream_id: str,
+        trace: Trace | None,
+    ) -> RunResult:
+        seed = secrets.token_bytes(16)
+
+        def driver(publish: Callable[[tuple[Operation, ...]], None] | None) -> Driver:
+            return Driver(
+                fold, ports, publish=publish, trace=trace, grace_s=self.grace_s, settle_s=self.settle_s
+            )
+
+        if stream is None:
+            return await driver(None).run(seed, take_over)
+        publisher = Publisher(stream, stream_id or secrets.token_hex(8))
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(publisher.run)
+            try:
+                result = await driver(publisher.publish).run(seed, take_over)
+            finally:
+                publisher.flush()
+            nursery.cancel_scope.cancel()
+        return result

@@ -1,0 +1,58 @@
+"""How all tests run: the same examples every time, and async tests on a clock that only moves when nothing else does.
+
+``pytest --explore`` looks further instead: many more examples, and new ones every time. What it finds belongs into a
+test of its own, or into ``fixtures/``.
+"""
+
+import functools
+import inspect
+
+import pytest
+import trio
+import trio.testing
+from hypothesis import HealthCheck, settings
+
+# Speed depends on the machine, so it is never a reason to fail.
+settings.register_profile(
+    "same-every-time",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile(
+    "explore",
+    max_examples=2_000,
+    derandomize=False,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("same-every-time")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--explore", action="store_true", help="look further: many more examples, new ones every time")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--explore"):
+        settings.load_profile("explore")
+
+
+@pytest.fixture(scope="session")
+def exploring(pytestconfig: pytest.Config) -> bool:
+    """Whether this run was asked to look further."""
+    return bool(pytestconfig.getoption("--explore"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run an ``async def`` test under trio, where waiting takes no time."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    test = functools.partial(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
+    trio.run(test, clock=trio.testing.MockClock(autojump_threshold=0))
+    return True
