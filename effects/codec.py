@@ -3,6 +3,9 @@
 Everything that crosses the border can be written; everything a store or a recording holds can be read. A model
 request is written as the length and the chained digest of its context, which is enough to compare two runs and does
 not grow a trace with the square of its length.
+
+An event says what arrived, so its texts may hold halves of surrogate pairs, which JSON in UTF-8 cannot: such a value is
+written as ``{"escaped": …}``, with every text in it escaped (decision 45). What is stored never has any.
 """
 
 import base64
@@ -15,11 +18,12 @@ from .model import Delta, ModelRequest
 from .outcome import Outcome
 from .record import Block, ToolCall
 from .transcript.encoding import DecodeError, Sealed, converter_for_values, encode_message, structure, tag
+from .transcript.text import escape_halves, map_texts, unescape_halves
 from .vocabulary import Effect, Event
 
 __all__ = [
-    "DecodeError", "decode_block", "decode_call", "decode_event", "decode_outcome", "decode_value", "encode",
-    "encode_effect", "encode_event", "encode_outcome", "to_data",
+    "DecodeError", "decode_block", "decode_call", "decode_event", "decode_outcome", "decode_value", "dump", "encode",
+    "encode_effect", "encode_event", "encode_outcome", "from_data", "load", "to_data",
 ]
 
 T = TypeVar("T")
@@ -78,6 +82,12 @@ def to_data(value: Any, union: Any = None) -> Any:
     return _converter.unstructure(value, union)
 
 
+def from_data(data: Any, wanted: type[T]) -> T:
+    """A value of one type (or of a union that ``to_data`` was told) from JSON-like data; raises ``DecodeError``."""
+    value: T = structure(_converter, data, wanted)
+    return value
+
+
 def encode(value: Any) -> bytes:
     """A single value (a call, a block, a usage ...) as compact JSON without its defaults."""
     return _encoder.encode(_converter.unstructure(value))
@@ -85,12 +95,20 @@ def encode(value: Any) -> bytes:
 
 def encode_event(event: Event) -> bytes:
     """An event as compact JSON, tagged with its type."""
-    return _encoder.encode(_converter.unstructure(event, Event))
+    return dump(_converter.unstructure(event, Event))
 
 
 def encode_effect(effect: Effect) -> bytes:
     """An effect as compact JSON, tagged with its type."""
-    return _encoder.encode({"type": type(effect).__name__, **_converter.unstructure(effect)})
+    return dump({"type": type(effect).__name__, **_converter.unstructure(effect)})
+
+
+def dump(data: Any) -> bytes:
+    """JSON-ready data as compact JSON; what UTF-8 cannot hold is written escaped, and ``load`` reads it as it was."""
+    try:
+        return _encoder.encode(data)
+    except UnicodeEncodeError:
+        return _encoder.encode({"escaped": map_texts(msgspec.to_builtins(data), escape_halves)})
 
 
 def encode_outcome(outcome: Outcome | None) -> bytes:
@@ -100,8 +118,19 @@ def encode_outcome(outcome: Outcome | None) -> bytes:
 
 def decode_event(raw: bytes) -> Event:
     """The event in the JSON; raises ``DecodeError``."""
-    event: Event = structure(_converter, _json(raw), Event)
+    event: Event = structure(_converter, load(raw), Event)
     return event
+
+
+def load(raw: bytes) -> Any:
+    """What ``dump`` was given; raises ``DecodeError``."""
+    data = _json(raw)
+    if not isinstance(data, dict) or data.keys() != {"escaped"}:
+        return data
+    try:
+        return map_texts(data["escaped"], unescape_halves)
+    except ValueError as error:
+        raise DecodeError(f"not escaped as it should be: {error}") from error
 
 
 def decode_outcome(raw: bytes) -> Outcome | None:
@@ -122,14 +151,13 @@ def decode_block(raw: bytes) -> Block:
 
 def decode_value(raw: bytes, wanted: type[T]) -> T:
     """A value of one type from JSON; raises ``DecodeError``."""
-    value: T = structure(_converter, _json(raw), wanted)
-    return value
+    return from_data(_json(raw), wanted)
 
 
 def _json(raw: bytes) -> Any:
     try:
         return msgspec.json.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DecodeError(f"not JSON: {error}") from error
 
 

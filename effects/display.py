@@ -205,7 +205,8 @@ def _continues(last: Operation, operation: Operation) -> bool:
             return a == b
         case AppendCandidate(), AppendCandidate():
             return True
-    return False
+        case _:
+            return False
 
 
 def _supersedes(last: Operation, operation: Operation) -> bool:
@@ -214,7 +215,8 @@ def _supersedes(last: Operation, operation: Operation) -> bool:
             return a.id == b.id
         case SetPlan(), SetPlan():
             return True
-    return False
+        case _:
+            return False
 
 
 def _text(operation: Operation) -> str:
@@ -223,7 +225,8 @@ def _text(operation: Operation) -> str:
             return text
         case UpsertBlock(block=block):
             return block.text
-    return ""
+        case _:
+            return ""
 
 
 def _with_text(operation: Operation, text: str) -> Operation:

@@ -1,6 +1,7 @@
 """The beginning and the end of one execution of a run."""
 
 from .display import Operation
+from .journal import Resume
 from .outcome import Delivered, Outcome
 from .record import Block, PlanTask, ToolCall
 from .transcript import Usage
@@ -31,7 +32,8 @@ class RunResult:
     """What an execution gives back.
 
     ``busy_until`` is set, and everything else empty, when the execution never began because another executor holds the
-    run (milliseconds since the epoch). ``calls`` are all call records of the run.
+    run (milliseconds since the epoch). ``calls`` are all call records of the run. ``resume`` is set by a runtime that kept
+    the run in memory only, and is what goes on from there.
     """
 
     outcome: Outcome | None
@@ -40,6 +42,7 @@ class RunResult:
     calls: tuple[ToolCall, ...] = ()
     plan: tuple[PlanTask, ...] = ()
     busy_until: int | None = None
+    resume: Resume | None = None
 
     @property
     def text(self) -> str:

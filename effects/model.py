@@ -22,7 +22,7 @@ from .transcript import (
     Usage,
     UserMessage,
 )
-from .values import field, frozen
+from .values import frozen
 
 __all__ = [
     "BlockDelta", "BlockEnded", "BlockStarted", "CallModel", "CancelModel", "Delta", "DeltaKind", "ModelBroke",
@@ -132,7 +132,7 @@ class ModelRequest:
     notice: str = ""
     max_output_tokens: int = 0
     purpose: str = "main"
-    options: Mapping[str, Any] = field(factory=dict)
+    options: Mapping[str, Any] = NO_EXTRA
 
     @property
     def messages(self) -> Iterator[Message]:

@@ -7,7 +7,7 @@ String values are persisted and never reused for another meaning. A host may inv
 from collections.abc import Mapping
 from enum import StrEnum
 
-from .values import frozen
+from .values import frozen, region
 
 __all__ = [
     "NO_NOTES", "Block", "BlockKind", "CallCompletion", "CallDecision", "CallStatus", "Completion", "CompletionSource",
@@ -125,7 +125,7 @@ class CallDecision:
     by: str = ""
 
 
-@frozen
+@region
 class ToolCall:
     """The record of one tool call; every write of it is a full snapshot with a higher ``rev``.
 

@@ -6,7 +6,7 @@ copies once. So state can hold a growing transcript, and every earlier state sta
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Generic, TypeVar, overload
+from typing import Generic, TypeVar, cast, overload
 
 T = TypeVar("T", covariant=True)
 
@@ -38,7 +38,7 @@ class Seq(Sequence[T]):
         if len(backing.items) != self._length:
             backing = _Backing(backing.items[: self._length])
         backing.items.extend(items)
-        grown: Seq[T] = Seq.__new__(Seq)
+        grown = cast("Seq[T]", Seq.__new__(Seq))
         grown._backing = backing
         grown._length = len(backing.items)
         return grown
@@ -47,7 +47,7 @@ class Seq(Sequence[T]):
         """The first ``length`` items."""
         if not 0 <= length <= self._length:
             raise IndexError(f"cannot cut a sequence of {self._length} items at {length}")
-        shorter: Seq[T] = Seq.__new__(Seq)
+        shorter = cast("Seq[T]", Seq.__new__(Seq))
         shorter._backing = self._backing
         shorter._length = length
         return shorter
@@ -82,9 +82,10 @@ class Seq(Sequence[T]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Seq):
             return NotImplemented
-        if self._backing is other._backing:
-            return self._length == other._length
-        return self._length == other._length and all(a == b for a, b in zip(self, other, strict=True))
+        others = cast("Seq[object]", other)
+        if self._length != len(others):
+            return False
+        return self._backing is others._backing or all(a == b for a, b in zip(self, others, strict=True))
 
     def __hash__(self) -> int:
         return hash((self._length, self._backing.items[0] if self._length else None))

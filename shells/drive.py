@@ -18,7 +18,7 @@ from ..effects.lifecycle import CancelAsked, Publish, RunEnded, RunResult, RunSt
 from ..effects.model import CallModel, CancelModel, Delta, ModelCutOff, ModelStreamed
 from ..effects.tool import CancelTool, RunTool, ToolCutOff
 from ..effects.vocabulary import Effect, Event
-from .perform import Ports, explain, perform_feed, perform_journal, perform_tool, stream_model
+from .perform import FeedOrder, JournalOrder, Ports, explain, perform_feed, perform_journal, perform_tool, stream_model
 
 __all__ = ["GRACE_S", "SETTLE_S", "Driver", "Trace"]
 
@@ -30,7 +30,7 @@ SETTLE_S = 10.0
 
 Trace = Callable[[Event, tuple[Effect, ...]], None]
 
-_INLINE = (SaveCall, SaveStep, PollFeed, RenewLease, EndAttempt, BeginAttempt, ClaimInput)
+SHORT = (SaveCall, SaveStep, PollFeed, RenewLease, EndAttempt, BeginAttempt, ClaimInput)
 
 
 class Driver:
@@ -57,7 +57,6 @@ class Driver:
         self._waiting: dict[int, trio.Event] = {}
         self._scopes: dict[int, trio.CancelScope] = {}
         self._timer: trio.CancelScope | None = None
-        self._active = 0
 
     async def run(self, seed: bytes, take_over: bool = False) -> RunResult:
         """Execute the run until it ends; ``seed`` is fresh randomness."""
@@ -94,7 +93,7 @@ class Driver:
             for effect in effects:
                 if isinstance(effect, RunEnded):
                     return effect.result
-                await self._carry_out(nursery, effect, alone=len(effects) == 1)
+                await self._carry_out(nursery, effect, effects)
             event = await self._next(state)
 
     async def _next(self, state: RunState) -> Event:
@@ -138,7 +137,14 @@ class Driver:
 
     # --- effects
 
-    async def _carry_out(self, nursery: trio.Nursery, effect: Effect, alone: bool) -> None:
+    async def _carry_out(self, nursery: trio.Nursery, effect: Effect, effects: tuple[Effect, ...]) -> None:
+        if isinstance(effect, SHORT):
+            # A task costs more than most short orders do; while nothing else is under way, nobody waits for this one.
+            if self._scopes or len(effects) > 2:
+                nursery.start_soon(self._ask, effect)
+            else:
+                await self._ask(effect)
+            return
         match effect:
             case Publish(operations=operations):
                 if self._publish is not None:
@@ -159,13 +165,13 @@ class Driver:
                 await nursery.start(self._tool, effect)
             case CallModel():
                 nursery.start_soon(self._model, effect)
-            case _:
-                nursery.start_soon(self._ask, effect)
+            case RunEnded():
+                pass
 
-    async def _ask(self, order: Effect) -> None:
+    async def _ask(self, order: JournalOrder | FeedOrder) -> None:
         if isinstance(order, PollFeed | ClaimInput):
             self.put(await perform_feed(order, self._ports.feed, self._ports.now))
-        elif isinstance(order, BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall):
+        else:
             self.put(await perform_journal(order, self._ports.journal, self._ports.now))
 
     async def _model(self, order: CallModel) -> None:

@@ -33,7 +33,7 @@ from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, Tool
 from ..effects.values import frozen
 from ..effects.vocabulary import Event
 
-__all__ = ["BATCH", "Inbox", "Ports", "Tool", "explain", "perform_feed", "perform_journal", "perform_tool", "stream_model"]
+__all__ = ["BATCH", "FeedOrder", "Inbox", "JournalOrder", "Ports", "Tool", "explain", "perform_feed", "perform_journal", "perform_tool", "stream_model"]
 
 BATCH = 512
 """How many deltas may wait for the fold before the model's stream is held back."""

@@ -12,10 +12,10 @@ from ..core.run import DEFAULT_LIMITS, Fold, Limits, ModelSpec, RunSpec, rules_f
 from ..core.text import ENGLISH, Words
 from ..effects.display import DisplayDelta, Operation
 from ..effects.feed import Feed
-from ..effects.journal import Journal, Resume, RunBusy
+from ..effects.journal import Changes, Journal, LogChange, Resume, RunBusy, Step
 from ..effects.lifecycle import RunResult
 from ..effects.model import ModelPort
-from ..effects.values import frozen
+from ..effects.values import frozen, replace
 from .drive import GRACE_S, SETTLE_S, Driver, Trace
 from .perform import Ports, Tool
 from .publish import Publisher
@@ -86,14 +86,14 @@ class Runtime:
         store: MemoryStore | None = None
         if journal is None:
             store = MemoryStore(now=now)
-            if resume is not None:
-                store.restore(run_id, resume)
             journal = store.journal(run_id)
+            if resume is not None:
+                await _lay_down(journal, resume)
         ports = Ports(journal, feed, model, {tool.spec.name: tool for tool in tools}, now)
         result = await self._drive(fold, ports, take_over, stream, stream_id, trace)
         if result.busy_until is not None:
             raise RunBusy(result.busy_until)
-        return result
+        return result if store is None else replace(result, resume=await store.load(run_id))
 
     async def _drive(
         self,
@@ -122,3 +122,20 @@ class Runtime:
                 publisher.flush()
             nursery.cancel_scope.cancel()
         return result
+
+
+async def _lay_down(journal: Journal, resume: Resume) -> None:
+    """Write what a run left into an empty journal."""
+    begun = await journal.begin(1)
+    step = Step(
+        state=resume.state or b"",
+        logs={name: LogChange(0, entries) for name, entries in resume.logs.items()},
+        values=resume.values,
+        changes=Changes(blocks=resume.blocks, calls=resume.calls),
+        usage=resume.usage,
+        plan=resume.plan,
+        completion=resume.completion,
+        outcome=resume.outcome,
+    )
+    await journal.save_step(begun.attempt, step)
+    await journal.end(begun.attempt)

@@ -87,29 +87,35 @@ class Assembler:
         """A block begins under ``key``; whatever had that key before is complete."""
         if key in self._by_key:
             self._end(self._by_key[key])
-        self._begin(key, kind, clean_text(id), clean_text(name))
+        block = self._begin(key, kind, clean_text(id), clean_text(name))
+        if kind is DeltaKind.CALL:
+            self._last_call = block
 
-    def append(self, key: int | None, text: str) -> None:
-        """More text of the block under ``key``, or of the last one when the key is unknown."""
-        block = self._route(key)
-        if block is not None:
+    def append(self, key: int | None, kind: DeltaKind, text: str) -> None:
+        """More text of the block under ``key``; where there is none of that kind, of the last one of that kind."""
+        block = self._keyed(key)
+        if block is not None and block.kind is kind:
             self._fill(block, text)
+        elif kind is not DeltaKind.CALL:
+            self.say(kind, text)
+        elif self._last_call is not None:
+            self._fill(self._last_call, text)
 
     def sign(self, key: int | None, signature: str, redacted: bool = False) -> None:
         """A piece of the block's signature, or the whole payload of a redacted block."""
-        block = self._route(key)
+        block = self._keyed(key)
         if block is not None:
             block.signature = (block.signature or "") + signature
             block.redacted = block.redacted or redacted
 
     def is_empty(self, key: int | None) -> bool:
         """Whether the block under ``key`` is there and has no text yet."""
-        block = self._route(key)
+        block = self._keyed(key)
         return block is not None and not block.filled
 
     def close(self, key: int | None) -> None:
         """The block under ``key`` is complete."""
-        block = self._route(key)
+        block = self._keyed(key)
         if block is not None:
             self._end(block)
 
@@ -171,8 +177,9 @@ class Assembler:
         self._ready.append(BlockStarted(block.index, kind, block.id, block.name))
         return block
 
-    def _route(self, key: int | None) -> _Block | None:
-        block = self._last if key is None else self._by_key.get(key, self._last)
+    def _keyed(self, key: int | None) -> _Block | None:
+        """The open block under ``key``, or the last one where no key is given."""
+        block = self._last if key is None else self._by_key.get(key)
         return block if block is not None and block.index in self._open else None
 
     def _find_call(self, key: int | None, id: str, name: str) -> _Block | None:
@@ -187,7 +194,7 @@ class Assembler:
             renamed = not id and block.filled and _differs(name, block.name)
             return None if other_id or renamed else block
         if id and (block := self._by_id.get(id)) is not None:
-            same = not name or (key is None or block.key is None) and not _differs(name, block.name)
+            same = not name or ((key is None or block.key is None) and not _differs(name, block.name))
             return block if same else None
         block = self._last_call
         if block is None or (key is not None and (id or name)):

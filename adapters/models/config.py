@@ -9,7 +9,10 @@ from ...effects.transcript.boundary import DEFAULT_WORDING, Target, Wording
 from ...effects.values import field, frozen
 from .vendors import VENDORS, Vendor
 
-__all__ = ["ConfigError", "ModelConfig", "Patience", "api_key_for", "base_url_for", "vendor_for"]
+__all__ = ["ConfigError", "ModelConfig", "Patience", "api_key_for", "base_url_for", "is_loopback", "vendor_for"]
+
+
+_NOTHING: Mapping[str, Any] = {}
 
 
 class ConfigError(ValueError):
@@ -18,7 +21,7 @@ class ConfigError(ValueError):
 
 @frozen
 class Patience:
-    """How long to wait for a provider, in seconds: for a connection, for its answer to begin, and between two pieces."""
+    """How long to wait for a provider, in seconds: for a connection, until it answers, and from piece to piece."""
 
     connect_s: float = 10.0
     headers_s: float = 120.0
@@ -38,11 +41,11 @@ class ModelConfig:
     model: str
     base_url: str
     api_key: str = field(default="", repr=False)
-    query: Mapping[str, str] = field(factory=dict, repr=False)
-    headers: Mapping[str, str] = field(factory=dict, repr=False)
+    query: Mapping[str, str] = field(default=_NOTHING, repr=False)
+    headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
     images: bool = True
     max_output_tokens: int = 0
-    options: Mapping[str, Any] = field(factory=dict, repr=False)
+    options: Mapping[str, Any] = field(default=_NOTHING, repr=False)
     patience: Patience = Patience()
     wording: Wording = DEFAULT_WORDING
 
@@ -90,7 +93,7 @@ def base_url_for(vendor: Vendor, base_url: str | None, secret: bool, allow_http:
     if not text:
         raise ConfigError(f"{vendor.name} needs a base URL, such as https://example.com/v1")
     parts = _parts(text)
-    if secret and parts.scheme == "http" and not _is_loopback(parts.hostname or "") and not allow_http:
+    if secret and parts.scheme == "http" and not is_loopback(parts.hostname or "") and not allow_http:
         raise ConfigError(
             f"the API key would travel unencrypted to {parts.hostname}: use https, "
             "or say allow_http=True if the network in between is yours"
@@ -114,7 +117,8 @@ def _parts(text: str) -> SplitResult:
     return parts
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine, by its name or address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:

@@ -5,11 +5,9 @@ The SDKs have decoders of their own, which are not used: OpenAI's takes a block 
 do changes from release to release. Vendors without an SDK need one anyway.
 """
 
-from collections.abc import Iterator
-
 from ...effects.values import frozen
 
-__all__ = ["MAX_EVENT_BYTES", "EventDecoder", "EventTooLarge", "ServerEvent"]
+__all__ = ["MAX_EVENT_BYTES", "EventDecoder", "EventTooLargeError", "ServerEvent"]
 
 MAX_EVENT_BYTES = 16 * 2**20
 """The most bytes that one event may have."""
@@ -17,7 +15,7 @@ MAX_EVENT_BYTES = 16 * 2**20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class EventTooLarge(Exception):
+class EventTooLargeError(Exception):
     """An event that does not end."""
 
 
@@ -40,8 +38,9 @@ class EventDecoder:
         self._name = ""
         self._data: list[str] = []
 
-    def feed(self, chunk: bytes) -> Iterator[ServerEvent]:
-        """The events that this chunk completes; raises ``EventTooLarge``. Exhaust it before feeding more."""
+    def feed(self, chunk: bytes) -> list[ServerEvent]:
+        """The events that this chunk completes; raises ``EventTooLargeError``."""
+        events: list[ServerEvent] = []
         if self._after_return and chunk:
             chunk = chunk.removeprefix(b"\n")
             self._after_return = False
@@ -49,19 +48,19 @@ class EventDecoder:
             self._partial.append(line)
             self._size += len(line)
             if self._size > MAX_EVENT_BYTES:
-                raise EventTooLarge
+                raise EventTooLargeError
             if line.endswith((b"\n", b"\r")):
                 event = self._line()
                 if event is not None:
-                    yield event
+                    events.append(event)
         self._after_return = chunk.endswith(b"\r")
+        return events
 
-    def flush(self) -> Iterator[ServerEvent]:
+    def flush(self) -> list[ServerEvent]:
         """The event that the end of the stream left unfinished, if any: it may be whole all the same."""
         if self._partial:
             self._line()
-        if self._data:
-            yield self._dispatch()
+        return [self._dispatch()] if self._data else []
 
     def _line(self) -> ServerEvent | None:
         raw = b"".join(self._partial).rstrip(b"\r\n")

@@ -1,23 +1,20 @@
 """``MemoryStore``: everything in one process, nothing after it. What tests, the simulator and short-lived runs use.
 
-Read top-down: the store with the host's writes, the journal of a run, the feed of a conversation, and what they keep.
-Nothing is awaited but new input, so every write is one step for everybody else; values are frozen, and the mappings
-in them are copied on the way in and on the way out.
+Read top-down: the store with the host's writes, the journal of a run, the feed of a conversation; ``memory_kept`` has
+what they keep. Nothing is awaited but new input, so every write is one step for everybody else.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
-from uuid import uuid4
 
 from ...effects.codec import encode
 from ...effects.feed import NO_META, Claim, InputMessage, Watch
 from ...effects.journal import Begun, CallUpdate, Changes, LogChange, Resume, Step, merge_call
 from ...effects.outcome import Completed, Delivered, Outcome
-from ...effects.record import Block, CallDecision, CallStatus, Completion, PlanTask, ToolCall, validate_call
-from ...effects.transcript import ZERO_USAGE, Usage
-from ...effects.values import frozen, replace
-from .errors import MessageChanged, RunTaken, UnknownCall, UnknownRun
+from ...effects.record import CallDecision, ToolCall, validate_call
+from .errors import RunTaken, UnknownCall, UnknownRun
+from .memory_kept import NO_RUN, Conversation, MemoryRun, Saved, own_call, own_message
 from .rules import (
     MAX_BYTES,
     Admit,
@@ -29,19 +26,15 @@ from .rules import (
     claimed_end,
     clean_message,
     clean_update,
-    in_resume_order,
     listed,
     overlaid,
+    random_id,
     wall_clock,
 )
 from .signals import Signals
 from .store import RunSummary
 
 __all__ = ["MemoryFeed", "MemoryJournal", "MemoryStore"]
-
-
-def _random_id() -> str:
-    return str(uuid4())
 
 
 class MemoryStore:
@@ -55,7 +48,7 @@ class MemoryStore:
         self,
         *,
         now: Callable[[], int] = wall_clock,
-        new_id: Callable[[], str] = _random_id,
+        new_id: Callable[[], str] = random_id,
         admit: Admit | None = None,
     ) -> None:
         self._now = now
@@ -105,7 +98,7 @@ class MemoryStore:
         """The merged record of one call, or nothing."""
         run = self._runs.get(run_id)
         call = run and run.calls.get(call_id)
-        return call and _own(call)
+        return call and own_call(call)
 
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:
         """Write what the host knows of a call."""
@@ -118,7 +111,7 @@ class MemoryStore:
         now = self._now()
         call = run.calls[update.id] = overlaid(stored, clean_update(update), now)
         run.touched_at = now
-        return _own(call)
+        return own_call(call)
 
     async def decide(self, run_id: str, call_id: str, decision: CallDecision) -> ToolCall:
         """Decide a call, once."""
@@ -130,7 +123,7 @@ class MemoryStore:
         check_size("the message", len(encode(kept)), MAX_BYTES)
         sequence = self._conversation(conversation).add(kept)
         self._signals.announce(conversation)
-        return sequence, _own_message(kept)
+        return sequence, own_message(kept)
 
     async def messages(
         self, conversation: str, after: int = 0, limit: int = 1000
@@ -139,7 +132,7 @@ class MemoryStore:
         kept = self._conversation(conversation).messages
         start = max(after, 0)
         chosen = kept[start : start + listed(limit)]
-        return tuple((sequence, _own_message(message)) for sequence, message in enumerate(chosen, start + 1))
+        return tuple((sequence, own_message(message)) for sequence, message in enumerate(chosen, start + 1))
 
     async def consume(self, conversation: str, sequence: int) -> int:
         """Mark input as dealt with."""
@@ -164,7 +157,7 @@ class MemoryStore:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _conversation(self, name: str) -> "Conversation":
+    def _conversation(self, name: str) -> Conversation:
         if name not in self._conversations:
             self._conversations[name] = Conversation(name)
         return self._conversations[name]
@@ -173,7 +166,7 @@ class MemoryStore:
 class MemoryJournal:
     """The journal of one run."""
 
-    def __init__(self, run_id: str, runs: "dict[str, MemoryRun]", now: Callable[[], int], admit: Admit | None) -> None:
+    def __init__(self, run_id: str, runs: dict[str, MemoryRun], now: Callable[[], int], admit: Admit | None) -> None:
         self._run_id = run_id
         self._runs = runs
         self._now = now
@@ -223,17 +216,17 @@ class MemoryJournal:
         stored = run.calls.get(validate_call(call).id)
         merged = admitted(self._admit, self._run_id, stored, self._merge(stored, call))
         run.calls[call.id] = merged
-        return _own(merged)
+        return own_call(merged)
 
-    def _fenced(self, attempt: int) -> "MemoryRun":
-        run = self._runs.get(self._run_id, _NO_RUN)
+    def _fenced(self, attempt: int) -> MemoryRun:
+        run = self._runs.get(self._run_id, NO_RUN)
         check_attempt(attempt, run.attempt)
         return run
 
     def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
-        return merge_call(stored, _own(incoming))
+        return merge_call(stored, own_call(incoming))
 
-    def _change(self, run: "MemoryRun", changes: Changes) -> None:
+    def _change(self, run: MemoryRun, changes: Changes) -> None:
         for block_id in changes.removed_blocks:
             run.blocks.pop(block_id, None)
         for call_id in changes.removed_calls:
@@ -243,19 +236,19 @@ class MemoryJournal:
         for block in changes.blocks:
             run.blocks[block.id] = block
 
-    def _write_log(self, run: "MemoryRun", log: str, change: LogChange) -> None:
+    def _write_log(self, run: MemoryRun, log: str, change: LogChange) -> None:
         entries = run.logs.setdefault(log, [])
         entries[change.keep :] = change.append
         if not entries:
             del run.logs[log]
 
-    def _write_value(self, run: "MemoryRun", name: str, value: bytes | None) -> None:
+    def _write_value(self, run: MemoryRun, name: str, value: bytes | None) -> None:
         if value is None:
             run.values.pop(name, None)
         else:
             run.values[name] = value
 
-    def _replace(self, run: "MemoryRun", step: Step) -> None:
+    def _replace(self, run: MemoryRun, step: Step) -> None:
         run.saved = Saved(step.state, step.usage, step.completion, step.outcome)
         if step.plan is not None:
             run.plan = step.plan
@@ -264,7 +257,7 @@ class MemoryJournal:
 class MemoryFeed:
     """The feed of one conversation."""
 
-    def __init__(self, conversation: "Conversation", signals: Signals) -> None:
+    def __init__(self, conversation: Conversation, signals: Signals) -> None:
         self._conversation = conversation
         self._signals = signals
 
@@ -282,13 +275,13 @@ class MemoryFeed:
         """What is above ``after``, up to ``through``."""
         kept = self._conversation
         end = claimed_end(after, through, len(kept.messages), kept.consumed)
-        return Claim(tuple(map(_own_message, kept.messages[max(after, 0) : end])), end)
+        return Claim(tuple(map(own_message, kept.messages[max(after, 0) : end])), end)
 
 
 class MemoryWatch:
     """A subscription: how far it has seen is all it knows, so signals merge by themselves."""
 
-    def __init__(self, conversation: "Conversation", signals: Signals) -> None:
+    def __init__(self, conversation: Conversation, signals: Signals) -> None:
         self._conversation = conversation
         self._signals = signals
         self._seen = len(conversation.messages)
@@ -298,100 +291,3 @@ class MemoryWatch:
         while len(self._conversation.messages) <= self._seen:
             await self._signals.wait(self._conversation.name)
         self._seen = len(self._conversation.messages)
-
-
-class Conversation:
-    """What is kept of one conversation: message i has the sequence number i + 1."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.messages: list[InputMessage] = []
-        self.consumed = 0
-        self._sequences: dict[tuple[str, str], int] = {}
-
-    def add(self, message: InputMessage) -> int:
-        """The sequence number of the message, which is stored unless it already was."""
-        identity = (message.id, message.revision)
-        sequence = self._sequences.get(identity)
-        if sequence is not None:
-            if self.messages[sequence - 1] != message:
-                raise MessageChanged(self.name, message.key)
-            return sequence
-        self.messages.append(message)
-        self._sequences[identity] = len(self.messages)
-        return len(self.messages)
-
-    def consume(self, sequence: int) -> int:
-        """Move the boundary forward, at most to the last message."""
-        self.consumed = max(self.consumed, min(sequence, len(self.messages)))
-        return self.consumed
-
-
-@frozen
-class Saved:
-    """What each step replaces as a whole."""
-
-    state: bytes | None = None
-    usage: Usage = ZERO_USAGE
-    completion: Completion | None = None
-    outcome: Outcome | None = None
-
-
-class MemoryRun:
-    """What is kept of one run. It changes, and is never handed out."""
-
-    def __init__(self, now: int) -> None:
-        self.conversation = ""
-        self.meta: dict[str, str] = {}
-        self.created_at = self.touched_at = self.saved_at = now
-        self.attempt = 0
-        self.lease_until: int | None = None
-        self.saved = Saved()
-        self.plan: tuple[PlanTask, ...] = ()
-        self.logs: dict[str, list[bytes]] = {}
-        self.values: dict[str, bytes] = {}
-        self.blocks: dict[str, Block] = {}
-        self.calls: dict[str, ToolCall] = {}
-
-    def resume(self) -> Resume:
-        """All of it, for an executor."""
-        blocks = tuple(sorted(self.blocks.values(), key=lambda block: (block.position, block.id)))
-        return Resume(
-            state=self.saved.state,
-            logs={name: tuple(entries) for name, entries in self.logs.items()},
-            values=dict(self.values),
-            blocks=blocks,
-            calls=in_resume_order(blocks, {call_id: _own(call) for call_id, call in self.calls.items()}),
-            plan=self.plan,
-            usage=self.saved.usage,
-            completion=self.saved.completion,
-            outcome=self.saved.outcome,
-        )
-
-    def summary(self, run_id: str, now: int) -> RunSummary:
-        """The gist of it, for a listing."""
-        statuses = [call.status for call in self.calls.values()]
-        return RunSummary(
-            run_id,
-            self.conversation,
-            self.created_at,
-            max(self.touched_at, self.saved_at),
-            self.attempt,
-            self.lease_until,
-            held=self.lease_until is not None and now < self.lease_until,
-            outcome=self.saved.outcome,
-            needs_review=statuses.count(CallStatus.NEEDS_REVIEW),
-            waiting=statuses.count(CallStatus.WAITING) + statuses.count(CallStatus.AWAITING_DECISION),
-            meta=dict(self.meta),
-        )
-
-
-_NO_RUN = MemoryRun(0)
-
-
-def _own(call: ToolCall) -> ToolCall:
-    return replace(call, notes=dict(call.notes)) if call.notes else call
-
-
-def _own_message(message: InputMessage) -> InputMessage:
-    return replace(message, meta=dict(message.meta)) if message.meta else message

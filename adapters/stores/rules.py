@@ -5,6 +5,7 @@ First what a host may write (messages, updates of a call, decisions), then what 
 
 from collections.abc import Callable, Iterable
 from time import time_ns
+from uuid import uuid4
 
 from ...effects.feed import ClaimFailed, InputMessage
 from ...effects.journal import CallUpdate, RunBusy, StaleAttempt, overlay_external
@@ -28,6 +29,7 @@ __all__ = [
     "in_resume_order",
     "listed",
     "overlaid",
+    "random_id",
     "wall_clock",
 ]
 
@@ -45,6 +47,11 @@ Admit = Callable[[str, ToolCall], None]
 def wall_clock() -> int:
     """Now, in milliseconds since the epoch."""
     return time_ns() // 1_000_000
+
+
+def random_id() -> str:
+    """An id for a message that comes without one."""
+    return str(uuid4())
 
 
 def clean_message(message: InputMessage, new_id: Callable[[], str]) -> InputMessage:

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
-from uuid import uuid4
 
 from ...effects.codec import decode_value, encode
 from ...effects.feed import NO_META, InputMessage
@@ -17,7 +16,7 @@ from ...effects.journal import CallUpdate, Resume
 from ...effects.outcome import Completed, Delivered, Outcome
 from ...effects.record import CallDecision, ToolCall
 from .errors import MessageChanged, RunTaken, UnknownCall, UnknownRun
-from .rules import MAX_BYTES, Admit, check_size, clean_message, clean_update, listed, overlaid, wall_clock
+from .rules import MAX_BYTES, Admit, check_size, clean_message, clean_update, listed, overlaid, random_id, wall_clock
 from .signals import Signals
 from .sqlite_access import Access
 from .sqlite_feed import SqliteFeed, consumed_of, decoded_message, latest_of, read_messages
@@ -25,10 +24,6 @@ from .sqlite_journal import SqliteJournal, decoded, find_call, load_run, read_ou
 from .store import RunSummary
 
 __all__ = ["SqliteStore"]
-
-
-def _random_id() -> str:
-    return str(uuid4())
 
 
 class SqliteStore:
@@ -48,7 +43,7 @@ class SqliteStore:
         path: str | os.PathLike[str],
         *,
         now: Callable[[], int] = wall_clock,
-        new_id: Callable[[], str] = _random_id,
+        new_id: Callable[[], str] = random_id,
         admit: Admit | None = None,
         full_sync: bool = False,
         patience_ms: int = 10_000,
@@ -134,7 +129,7 @@ class SqliteStore:
                 raise UnknownCall(run_id, clean.id)
             now = self._now()
             call = overlaid(stored, clean, now)
-            write_call(connection, key, call)
+            write_call(connection, key, stored, call)
             connection.execute("UPDATE run SET touched_at = ? WHERE key = ?", (now, key))
             return call
 
@@ -217,16 +212,11 @@ class SqliteStore:
         return tuple(_summary(row, self._now()) for row in connection.execute(statement, parameters).fetchall())
 
 
-# The condition on the status stands here word for word as in the index, or SQLite would not use it.
 _SUMMARY = """
 SELECT run.id, run.conversation, run.created_at, max(run.touched_at, coalesce(head.saved_at, 0)), run.attempt,
-    run.lease_until, run.meta, head.outcome, (
-        SELECT count(*) FROM call WHERE run = run.key AND status = 'needs_review'
-        AND status IN ('waiting', 'awaiting_decision', 'needs_review')
-    ), (
-        SELECT count(*) FROM call WHERE run = run.key AND status != 'needs_review'
-        AND status IN ('waiting', 'awaiting_decision', 'needs_review')
-    )
+    run.lease_until, run.meta, head.outcome,
+    (SELECT count(*) FROM resting WHERE run = run.key AND needs_review),
+    (SELECT count(*) FROM resting WHERE run = run.key AND NOT needs_review)
 FROM run LEFT JOIN head ON head.run = run.key
 """
 _RUN = _SUMMARY + "WHERE run.id = ?"

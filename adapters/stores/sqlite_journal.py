@@ -19,7 +19,7 @@ from ...effects.codec import (
 )
 from ...effects.journal import Begun, Changes, LogChange, Resume, Step, merge_call
 from ...effects.outcome import Outcome
-from ...effects.record import Completion, PlanTask, ToolCall, validate_call
+from ...effects.record import CallStatus, Completion, PlanTask, ToolCall, validate_call
 from ...effects.transcript import Usage
 from ...effects.values import replace
 from .errors import CorruptRow
@@ -51,7 +51,7 @@ class SqliteJournal:
             stored = None if raw is None else decoded(decode_call, raw, self._run_id, "call", call.id)
             merged = merge_call(stored, call)
             if merged is not stored:
-                write_call(connection, key, admitted(self._admit, self._run_id, stored, merged))
+                write_call(connection, key, stored, admitted(self._admit, self._run_id, stored, merged))
             return merged
 
         return await self._access.write(work)
@@ -122,11 +122,12 @@ class SqliteJournal:
             connection.execute("DELETE FROM block WHERE run = ? AND id = ?", (key, block_id))
         for call_id in changes.removed_calls:
             connection.execute("DELETE FROM call WHERE run = ? AND id = ?", (key, call_id))
+            connection.execute("DELETE FROM resting WHERE run = ? AND call = ?", (key, call_id))
         for call in changes.calls:
             stored = find_call(connection, self._run_id, key, call.id)
             merged = merge_call(stored, call)
             if merged is not stored:
-                write_call(connection, key, merged)
+                write_call(connection, key, stored, merged)
         for block in changes.blocks:
             connection.execute(_WRITE_BLOCK, (key, block.id, block.position, encode(block)))
 
@@ -136,8 +137,7 @@ _FENCE_AND_CALL = """
 SELECT run.key, run.attempt, call.data FROM run LEFT JOIN call ON call.run = run.key AND call.id = ? WHERE run.id = ?
 """
 _WRITE_CALL = """
-INSERT INTO call (run, id, status, data) VALUES (?, ?, ?, ?)
-ON CONFLICT (run, id) DO UPDATE SET status = excluded.status, data = excluded.data
+INSERT INTO call (run, id, data) VALUES (?, ?, ?) ON CONFLICT (run, id) DO UPDATE SET data = excluded.data
 """
 _WRITE_BLOCK = """
 INSERT INTO block (run, id, position, data) VALUES (?, ?, ?, ?)
@@ -153,9 +153,23 @@ plan = coalesce(excluded.plan, plan), completion = excluded.completion, outcome 
 """
 
 
-def write_call(connection: sqlite3.Connection, key: int, call: ToolCall) -> None:
-    """Store a merged record."""
-    connection.execute(_WRITE_CALL, (key, call.id, call.status, encode(call)))
+def write_call(connection: sqlite3.Connection, key: int, stored: ToolCall | None, merged: ToolCall) -> None:
+    """Store a merged record in the place of the stored one."""
+    connection.execute(_WRITE_CALL, (key, merged.id, encode(merged)))
+    before = None if stored is None else _RESTING.get(stored.status)
+    after = _RESTING.get(merged.status)
+    if after == before:
+        return
+    connection.execute("DELETE FROM resting WHERE run = ? AND call = ?", (key, merged.id))
+    if after is not None:
+        connection.execute("INSERT INTO resting (run, call, needs_review) VALUES (?, ?, ?)", (key, merged.id, after))
+
+
+_RESTING: dict[str, bool] = {
+    CallStatus.WAITING: False,
+    CallStatus.AWAITING_DECISION: False,
+    CallStatus.NEEDS_REVIEW: True,
+}
 
 
 def _write_log(connection: sqlite3.Connection, key: int, log: str, change: LogChange) -> None:
@@ -165,8 +179,10 @@ def _write_log(connection: sqlite3.Connection, key: int, log: str, change: LogCh
     check_cut(log, change.keep, length)
     if change.keep < length:
         connection.execute("DELETE FROM entry WHERE run = ? AND log = ? AND seq >= ?", (key, log, change.keep))
-    for seq, data in enumerate(change.append, change.keep):
-        connection.execute("INSERT INTO entry (run, log, seq, data) VALUES (?, ?, ?, ?)", (key, log, seq, data))
+    connection.executemany(
+        "INSERT INTO entry (run, log, seq, data) VALUES (?, ?, ?, ?)",
+        [(key, log, seq, data) for seq, data in enumerate(change.append, change.keep)],
+    )
 
 
 def _write_value(connection: sqlite3.Connection, key: int, name: str, value: bytes | None) -> None:

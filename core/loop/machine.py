@@ -9,8 +9,8 @@ from collections.abc import Mapping
 
 from ...effects.model import Delta
 from ...effects.sequence import Seq
-from ...effects.transcript import AssistantMessage, CallPart, Message, Sealed, calls_of
-from ...effects.values import field, frozen, replace
+from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, Message, Sealed, calls_of
+from ...effects.values import field, region, replace
 from .streaming import EMPTY_PARTIAL, Growth, Partial, Terminal, fold_deltas
 
 __all__ = [
@@ -21,26 +21,26 @@ __all__ = [
 Item = Message | Sealed
 
 
-@frozen
+@region
 class Resting:
     """Nothing is asked of the model, and no call is open."""
 
 
-@frozen
+@region
 class Asking:
     """A model call is wanted or under way; ``partial`` is what has come of it."""
 
     partial: Partial = EMPTY_PARTIAL
 
 
-@frozen
+@region
 class Received:
     """An output is complete, and waits for its owner to accept it or to ask again."""
 
     message: AssistantMessage
 
 
-@frozen
+@region
 class Acting:
     """An accepted output's calls are carried out. ``begun`` of them have started, in call order; results by index."""
 
@@ -58,7 +58,7 @@ class Acting:
 LoopPhase = Resting | Asking | Received | Acting
 
 
-@frozen
+@region
 class Loop:
     """One agent's conversation with its model: everything said so far, and what the loop is at."""
 
@@ -130,7 +130,7 @@ def numbered(message: AssistantMessage, place: int) -> AssistantMessage:
     none of ours ever enters a model request (decision 16).
     """
     taken: set[str] = set()
-    parts = []
+    parts: list[AssistantPart] = []
     for index, part in enumerate(message.parts):
         if isinstance(part, CallPart):
             if not part.id or part.id in taken:

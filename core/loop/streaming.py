@@ -105,7 +105,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
         elif isinstance(delta, StreamFinished | StreamFailed):
             terminal = delta
             break
-    growths = []
+    growths: list[Growth] = []
     for index, grown in texts.items():
         text = "".join(grown)
         if text:

@@ -6,7 +6,7 @@ settled or handed over meanwhile is not started (decisions 4 and 37).
 
 from collections.abc import Mapping
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -19,7 +19,7 @@ from ...effects.transcript.encoding import converter_for_values
 from ...effects.values import replace
 from ..loop import Acting, begin, settle, startable
 from ..text import Words, fill
-from .process import block_view, show
+from .process import block_view
 from .spec import Rules
 from .state import (
     Batch,
@@ -82,8 +82,7 @@ def parse_arguments(text: str) -> Mapping[str, Any] | str:
         return f"they are not valid JSON ({error})"
     if not isinstance(value, dict):
         return f"expected a JSON object, got {type(value).__name__}"
-    found: Mapping[str, Any] = value
-    return found
+    return cast("Mapping[str, Any]", value)
 
 
 def waiting(call: ToolCall) -> bool:
@@ -124,14 +123,16 @@ def put(state: RunState, live: LiveCall, owed: bool = False, view: bool = True) 
     batch = state.batch
     record_id = live.record.id
     open_before = not isinstance(batch.live[record_id].phase, CallSettled)
-    batch = Batch(
+    batch = replace(
+        batch,
         live={**batch.live, record_id: live},
         owed=(*batch.owed, record_id) if owed and record_id not in batch.owed else batch.owed,
         open=batch.open - (open_before and isinstance(live.phase, CallSettled)),
-        cut=batch.cut,
     )
-    state = replace(state, batch=batch)
-    return show(state, UpsertBlock(block_view(live.block, live.record))) if view else state
+    if not view:
+        return replace(state, batch=batch)
+    notice = UpsertBlock(block_view(live.block, live.record))
+    return replace(state, batch=batch, notices=(*state.notices, notice))
 
 
 def _outcome(state: RunState, live: LiveCall, **fields: Any) -> RunState:

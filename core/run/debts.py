@@ -6,14 +6,14 @@ nothing here looks at anything else that grows.
 
 from ...effects.clock import WakeAt
 from ...effects.feed import ClaimInput, PollFeed, WatchFeed
-from ...effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall
+from ...effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
 from ...effects.model import CallModel, CancelModel, ModelRequest
 from ...effects.tool import CancelTool, Invocation, RunTool
 from ...effects.values import replace
 from ...effects.vocabulary import Order
 from ..loop import Acting
-from .calls import parse_arguments, put
-from .identity import issue, mint
+from .calls import parse_arguments
+from .identity import Desk, mint
 from .saving import build_step
 from .spec import Rules
 from .state import (
@@ -39,68 +39,67 @@ __all__ = ["due"]
 
 def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
     """What is owed now, in the order it should be asked, and the state that has asked for it."""
-    orders: list[Order] = []
-    state = _lease(state, rules, orders)
-    state = _step(state, orders)
-    state = _calls(state, rules, orders)
-    state = _feed(state, rules, orders)
-    state = _model(state, rules, orders)
-    state = _end(state, orders)
-    state = _clock(state, orders)
-    return state, tuple(orders)
+    desk = Desk(state.tickets)
+    state = _lease(state, rules, desk)
+    state = _step(state, desk)
+    if state.batch.owed:
+        state = _calls(state, rules, desk)
+    state = _feed(state, rules, desk)
+    state = _model(state, rules, desk)
+    state = _end(state, desk)
+    state = _clock(state, desk)
+    return desk.close(state), tuple(desk.orders)
 
 
-def _lease(state: RunState, rules: Rules, orders: list[Order]) -> RunState:
+def _lease(state: RunState, rules: Rules, desk: Desk) -> RunState:
     lease = state.lease
     lease_ms = rules.spec.limits.lease_ms
     if isinstance(state.life, Beginning) and lease.asked is None:
-        state, ticket = issue(state, BeginAttempt)
-        orders.append(BeginAttempt(ticket, lease_ms, lease.take_over))
+        ticket = desk.issue(BeginAttempt)
+        desk.orders.append(BeginAttempt(ticket, lease_ms, lease.take_over))
         return replace(state, lease=replace(lease, asked=state.clock.now))
     if lease.renew and isinstance(lease.phase, LeaseHeld) and _writable(state):
-        state, ticket = issue(state, RenewLease)
-        orders.append(RenewLease(ticket, lease.attempt, lease_ms))
+        ticket = desk.issue(RenewLease)
+        desk.orders.append(RenewLease(ticket, lease.attempt, lease_ms))
         return replace(state, lease=replace(lease, phase=LeaseRenewing(state.clock.now), renew=False))
     return state
 
 
-def _step(state: RunState, orders: list[Order]) -> RunState:
+def _step(state: RunState, desk: Desk) -> RunState:
     saving = state.saving
     if saving.wanted > saving.saved and isinstance(saving.phase, NoStep) and _writable(state):
-        state, order = build_step(state)
-        orders.append(order)
+        state, order = build_step(state, desk.issue(SaveStep))
+        desk.orders.append(order)
     return state
 
 
-def _calls(state: RunState, rules: Rules, orders: list[Order]) -> RunState:
+def _calls(state: RunState, rules: Rules, desk: Desk) -> RunState:
     """What live calls want; those that must wait for the lease or for a write in flight stay owed."""
-    if not state.batch.owed:
-        return state
-    owed = state.batch.owed
-    state = replace(state, batch=replace(state.batch, owed=()))
-    for record_id in owed:
-        state = _call(state, state.batch.live[record_id], rules, orders)
-    return state
+    batch = state.batch
+    live = dict(batch.live)
+    owed = tuple(record_id for record_id in batch.owed if not _call(state, live, record_id, rules, desk))
+    return replace(state, batch=replace(batch, live=live, owed=owed))
 
 
-def _call(state: RunState, live: LiveCall, rules: Rules, orders: list[Order]) -> RunState:
-    match live.phase:
-        case CallStarting() | CallSettling() if live.writing is None and _writable(state):
-            state, ticket = issue(state, SaveCall, live.record.id)
-            orders.append(SaveCall(ticket, state.lease.attempt, live.record))
-            return put(state, replace(live, writing=live.record.rev), view=False)
+def _call(state: RunState, live: dict[str, LiveCall], record_id: str, rules: Rules, desk: Desk) -> bool:
+    """Ask for what one call wants; whether nothing is left to ask."""
+    call = live[record_id]
+    match call.phase:
+        case CallStarting() | CallSettling() if call.writing is None and _writable(state):
+            ticket = desk.issue(SaveCall, record_id)
+            desk.orders.append(SaveCall(ticket, state.lease.attempt, call.record))
+            live[record_id] = replace(call, writing=call.record.rev)
         case CallRunning(ticket=None) if _time_to_spare(state):
-            state, ticket = issue(state, RunTool, live.record.id)
-            orders.append(RunTool(ticket, _invocation(state, live)))
-            return put(state, replace(live, phase=CallRunning(ticket)), view=False)
+            ticket = desk.issue(RunTool, record_id)
+            desk.orders.append(RunTool(ticket, _invocation(state, call)))
+            live[record_id] = replace(call, phase=CallRunning(ticket))
         case CallRunning(ticket=int() as ticket, cut=True):
-            orders.append(CancelTool(ticket))
-            return state
+            desk.orders.append(CancelTool(ticket))
         case CallStarting() | CallSettling() | CallRunning():
-            return put(state, live, owed=True, view=False)
+            return False
         case _:
-            return state
-
+            pass
+    return True
 
 
 def _invocation(state: RunState, live: LiveCall) -> Invocation:
@@ -112,33 +111,33 @@ def _invocation(state: RunState, live: LiveCall) -> Invocation:
     return Invocation(live.record.id, part.name, arguments, part.id, live.record.model_call_id)
 
 
-def _feed(state: RunState, rules: Rules, orders: list[Order]) -> RunState:
+def _feed(state: RunState, rules: Rules, desk: Desk) -> RunState:
     feed = state.feed
     if isinstance(feed.watch, Unwatched) and feed.watch.wanted:
-        state, ticket = issue(state, WatchFeed)
-        orders.append(WatchFeed(ticket))
+        ticket = desk.issue(WatchFeed)
+        desk.orders.append(WatchFeed(ticket))
         state = replace(state, feed=replace(feed, watch=WatchOpening()))
     elif feed.claim is not None and not feed.claiming:
-        state, ticket = issue(state, ClaimInput)
-        orders.append(ClaimInput(ticket, *feed.claim))
+        ticket = desk.issue(ClaimInput)
+        desk.orders.append(ClaimInput(ticket, *feed.claim))
         state = replace(state, feed=replace(feed, claiming=True))
     elif isinstance(state.life, Working) and feed.wanted > feed.asked and feed.asked == feed.answered:
-        state, ticket = issue(state, PollFeed)
-        orders.append(PollFeed(ticket, feed.latest))
+        ticket = desk.issue(PollFeed)
+        desk.orders.append(PollFeed(ticket, feed.latest))
         clock = replace(state.clock, poll_at=state.clock.now + rules.spec.limits.poll_ms)
         state = replace(state, clock=clock, feed=replace(feed, asked=feed.asked + 1))
     return state
 
 
-def _model(state: RunState, rules: Rules, orders: list[Order]) -> RunState:
+def _model(state: RunState, rules: Rules, desk: Desk) -> RunState:
     model = state.model
     if model.withdrawn is not None and not model.cancelled:
-        orders.append(CancelModel(model.withdrawn))
+        desk.orders.append(CancelModel(model.withdrawn))
         return replace(state, model=replace(model, cancelled=True))
     if not model.wanted or not _time_to_spare(state):
         return state
     state, call_id = mint(state)
-    state, ticket = issue(state, CallModel)
+    ticket = desk.issue(CallModel)
     spec, final = rules.spec, final_iteration(state, rules)
     request = ModelRequest(
         model_call_id=call_id,
@@ -149,11 +148,11 @@ def _model(state: RunState, rules: Rules, orders: list[Order]) -> RunState:
         max_output_tokens=spec.model.max_output_tokens,
         options=spec.model.options,
     )
-    orders.append(CallModel(ticket, request))
+    desk.orders.append(CallModel(ticket, request))
     return replace(state, model=replace(model, wanted=False, ticket=ticket, call_id=call_id))
 
 
-def _end(state: RunState, orders: list[Order]) -> RunState:
+def _end(state: RunState, desk: Desk) -> RunState:
     """Give the lease back once nothing is left to write."""
     life = state.life
     if not isinstance(life, Closing) or life.given_back or life.giving_back or not life.writable:
@@ -163,12 +162,12 @@ def _end(state: RunState, orders: list[Order]) -> RunState:
     busy = state.batch.open or state.model.withdrawn is not None or not isinstance(state.saving.phase, NoStep)
     if unsaved or busy or not isinstance(lease.phase, LeaseHeld):
         return state
-    state, ticket = issue(state, EndAttempt)
-    orders.append(EndAttempt(ticket, lease.attempt))
+    ticket = desk.issue(EndAttempt)
+    desk.orders.append(EndAttempt(ticket, lease.attempt))
     return replace(state, life=replace(life, giving_back=True))
 
 
-def _clock(state: RunState, orders: list[Order]) -> RunState:
+def _clock(state: RunState, desk: Desk) -> RunState:
     """Only the nearest deadline is asked for; one that moved away is looked at when the run wakes."""
     if not isinstance(state.lease.phase, LeaseHeld) or not _writable(state):
         return state
@@ -179,7 +178,7 @@ def _clock(state: RunState, orders: list[Order]) -> RunState:
     wake = state.clock.wake
     if wake is not None and state.clock.now < wake <= nearest:
         return state
-    orders.append(WakeAt(nearest))
+    desk.orders.append(WakeAt(nearest))
     return replace(state, clock=replace(state.clock, wake=nearest))
 
 

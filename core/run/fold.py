@@ -12,7 +12,6 @@ from .debts import due
 from .errors import IllegalEvent
 from .gates import advance
 from .handlers import Wanted, Withdrawn
-from .identity import redeem
 from .moves import ANSWERS, MOVES, STREAMS, Move
 from .spec import Rules
 from .state import Ended, RunState
@@ -39,21 +38,29 @@ class Fold:
         """
         move, subject = _look_up(state, event)
         was_ended = isinstance(state.life, Ended)
-        clock = state.clock
-        if event.at > clock.now:
-            state = replace(state, clock=replace(clock, now=event.at))
-        ticket: int | None = getattr(event, "ticket", None)
-        if ticket is not None and _is_last(event):
-            state = redeem(state, ticket)
+        state = _take_in(state, event)
         state = advance(move.handler(state, event, self.rules, subject), self.rules)
         state, orders = due(state, self.rules)
         effects: tuple[Effect, ...] = orders
-        if state.process.operations:
-            effects = (Publish(state.process.operations), *effects)
-            state = replace(state, process=replace(state.process, operations=()))
+        if state.notices:
+            effects = (Publish(state.notices), *effects)
+            state = replace(state, notices=())
         if isinstance(state.life, Ended) and not was_ended:
             effects = (*effects, RunEnded(state.life.result))
         return state, effects
+
+
+def _take_in(state: RunState, event: Event) -> RunState:
+    """Time moves on, and an order that got its last answer is not in flight any more."""
+    clock = state.clock
+    if event.at > clock.now:
+        clock = replace(clock, now=event.at)
+    ticket: int | None = getattr(event, "ticket", None)
+    if ticket is None or not _is_last(event):
+        return replace(state, clock=clock)
+    in_flight = dict(state.tickets.in_flight)
+    del in_flight[ticket]
+    return replace(state, clock=clock, tickets=replace(state.tickets, in_flight=in_flight))
 
 
 def _look_up(state: RunState, event: Event) -> tuple[Move, str]:

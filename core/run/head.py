@@ -12,13 +12,14 @@ HEAD_VERSION = 1
 
 @frozen
 class Head:
-    """Where a run is: turns and iterations taken, and the bounds of its last claim."""
+    """Where a run is: turns and iterations taken, the bounds of its last claim, and whether its text was delivered."""
 
     version: int = HEAD_VERSION
     turns: int = 0
     iterations: int = 0
     after: int = 0
     claimed: int = 0
+    delivered: bool = False
 
 
 _encoder = msgspec.json.Encoder()

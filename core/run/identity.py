@@ -7,9 +7,10 @@ not saved. A crash can lose an id; nobody will ever mint it again. A ticket name
 from hashlib import blake2b
 
 from ...effects.values import replace
-from .state import RunState
+from ...effects.vocabulary import Order
+from .state import RunState, Tickets
 
-__all__ = ["issue", "mint", "redeem"]
+__all__ = ["Desk", "mint"]
 
 
 def mint(state: RunState) -> tuple[RunState, str]:
@@ -24,16 +25,26 @@ def mint(state: RunState) -> tuple[RunState, str]:
     return replace(state, tickets=replace(tickets, minted=tickets.minted + 1)), minted
 
 
-def issue(state: RunState, order: type, subject: str = "") -> tuple[RunState, int]:
-    """A ticket for an order about to be given; ``subject`` is the record id it is about, if any."""
-    tickets = state.tickets
-    ticket = tickets.last + 1
-    in_flight = {**tickets.in_flight, ticket: (order, subject)}
-    return replace(state, tickets=replace(tickets, last=ticket, in_flight=in_flight)), ticket
+class Desk:
+    """Gives tickets to the orders of one event, and then the state that has them all in flight."""
 
+    __slots__ = ("_in_flight", "_last", "orders")
 
-def redeem(state: RunState, ticket: int) -> RunState:
-    """The state with that ticket no longer in flight."""
-    in_flight = dict(state.tickets.in_flight)
-    del in_flight[ticket]
-    return replace(state, tickets=replace(state.tickets, in_flight=in_flight))
+    def __init__(self, tickets: Tickets) -> None:
+        self._last = tickets.last
+        self._in_flight: dict[int, tuple[type, str]] = {}
+        self.orders: list[Order] = []
+
+    def issue(self, order: type, subject: str = "") -> int:
+        """A ticket for an order about to be given; ``subject`` is the record id it is about, if any."""
+        self._last += 1
+        self._in_flight[self._last] = (order, subject)
+        return self._last
+
+    def close(self, state: RunState) -> RunState:
+        """The state with everything that was given in flight."""
+        if not self._in_flight:
+            return state
+        tickets = state.tickets
+        in_flight = {**tickets.in_flight, **self._in_flight}
+        return replace(state, tickets=replace(tickets, last=self._last, in_flight=in_flight))

@@ -90,9 +90,8 @@ def enter_input(state: RunState, messages: tuple[InputMessage, ...]) -> tuple[Ru
     if not fresh:
         return state, ()
     items = tuple(Sealed.of(_entering(message, state.clock.now)) for message in fresh.values())
-    saving = replace(state.saving, seen=(*state.saving.seen, *(key.encode() for key in fresh)))
-    state = replace(state, saving=saving, feed=replace(state.feed, seen=state.feed.seen.add(*fresh)))
-    return hold(state, Entry(EntryKind.INPUT, items)), items
+    state = replace(state, feed=replace(state.feed, seen=state.feed.seen.add(*fresh)))
+    return hold(state, Entry(EntryKind.INPUT, items), tuple(fresh)), items
 
 
 def _entering(message: InputMessage, at: int) -> Message:

@@ -21,6 +21,7 @@ class EntryKind(StrEnum):
     INPUT = "input"
     OUTPUT = "output"
     RESULTS = "results"
+    SUPERSEDED = "superseded"
 
 
 @frozen

@@ -184,7 +184,7 @@ MOVES: Mapping[str, Mapping[tuple[type, type], Move]] = {
 
 def table() -> str:
     """The whole table as Markdown, one section a region, in the order of the code."""
-    lines = []
+    lines: list[str] = []
     for region, rows in MOVES.items():
         lines += [f"**{region}**", "", "| event | in phase | what it does |", "|---|---|---|"]
         merged: dict[tuple[str, str], list[str]] = {}

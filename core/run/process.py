@@ -28,8 +28,7 @@ __all__ = ["block_view", "finalise", "keep_text", "set_candidate", "show", "show
 
 def show(state: RunState, *operations: Operation) -> RunState:
     """Tell viewers, with this event."""
-    process = state.process
-    return replace(state, process=replace(process, operations=(*process.operations, *operations)))
+    return replace(state, notices=(*state.notices, *operations))
 
 
 def set_candidate(state: RunState, text: str) -> RunState:
@@ -168,9 +167,9 @@ def _show_candidate(state: RunState, growth: Growth) -> RunState:
     process = state.process
     return replace(
         state,
+        notices=(*state.notices, AppendCandidate(growth.text)),
         process=replace(
             process,
-            operations=(*process.operations, AppendCandidate(growth.text)),
             candidate=process.candidate.append(growth.text),
             streamed={**process.streamed, growth.index: StreamedBlock(BlockKind.CONTENT)},
         ),

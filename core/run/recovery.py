@@ -6,7 +6,7 @@ are, and saved so, before anything else happens; then the gates take over as if 
 
 from ...effects.display import UpsertBlock
 from ...effects.journal import AttemptBegun, Resume
-from ...effects.outcome import Completed, Delivered, FailureKind, Outcome
+from ...effects.outcome import Completed, Delivered, FailureKind
 from ...effects.record import CallStatus, ToolCall
 from ...effects.sequence import Seq
 from ...effects.transcript import AssistantMessage, DecodeError, calls_of, text_of
@@ -45,7 +45,7 @@ def restore(state: RunState, event: AttemptBegun, rules: Rules) -> RunState:
         entries = [decode_entry(raw) for raw in resume.logs.get("main", ())]
         seen = Keys(raw.decode() for raw in resume.logs.get("seen", ()))
         state = _remember(state, resume, head, entries, seen)
-        return _continue(state, resume, entries[-1] if entries else None, rules)
+        return _continue(state, resume, head, entries[-1] if entries else None, rules)
     except (DecodeError, UnicodeDecodeError) as error:
         text = f"the checkpoint of run {rules.spec.run_id!r} cannot be resumed: {error}"
         return fail(state, rules, FailureKind.CHECKPOINT, text, save=False)
@@ -60,15 +60,15 @@ def _remember(state: RunState, resume: Resume, head: Head, entries: list[Entry],
         loop=Loop(context),
         process=process,
         turn=replace(state.turn, turns=head.turns, iterations=head.iterations),
-        saving=Saving(log=LogTail(stored=len(entries), keep=len(entries))),
+        saving=Saving(log=LogTail(stored=len(entries), keep=len(entries), head=head)),
         feed=replace(state.feed, after=head.after, claimed=head.claimed, latest=head.claimed, seen=seen),
     )
     views = (UpsertBlock(block_view(block, records.get(block.call_id))) for block in resume.blocks)
     return show(state, *views)
 
 
-def _continue(state: RunState, resume: Resume, last: Entry | None, rules: Rules) -> RunState:
-    if last is None:
+def _continue(state: RunState, resume: Resume, head: Head, last: Entry | None, rules: Rules) -> RunState:
+    if last is None or last.kind is EntryKind.SUPERSEDED:
         return _with_calls(state, resume, (), BetweenTurns())
     if last.kind is not EntryKind.OUTPUT:
         raise DecodeError(f"its log ends with an entry of kind {last.kind.value!r}, which no release writes there")
@@ -77,14 +77,21 @@ def _continue(state: RunState, resume: Resume, last: Entry | None, rules: Rules)
         raise DecodeError("the last output in its log is not a model's output")
     if last.calls:
         return _with_batch(state, resume, last, message, rules)
-    if isinstance(resume.outcome, Delivered | Completed):
-        return _delivered(state, resume, resume.outcome)
-    concluding = Concluding(text_of(message).strip(), state.saving.mark)
+    text = text_of(message).strip()
+    if head.delivered:
+        return _delivered(state, resume, text)
+    concluding = Concluding(text, state.saving.mark)
     return _with_calls(state, resume, (), concluding, replay=state.feed.claimed > 0)
 
 
-def _delivered(state: RunState, resume: Resume, outcome: Outcome) -> RunState:
-    """The outcome holds unless there is newer input; limits per run count from here (decisions 2 and 41)."""
+def _delivered(state: RunState, resume: Resume, text: str) -> RunState:
+    """The outcome holds unless there is newer input; limits per run count from here (decisions 2 and 41).
+
+    A failure that was saved since, of a turn that came to nothing, binds nobody.
+    """
+    outcome = resume.outcome
+    if not isinstance(outcome, Delivered | Completed):
+        outcome = Delivered(text, state.feed.claimed)
     state = replace(state, turn=replace(state.turn, turns=0))
     return _with_calls(state, resume, (), BetweenTurns(delivered=outcome))
 
@@ -104,7 +111,7 @@ def _with_batch(
     parts = calls_of(message)
     if len(parts) != len(live):
         raise DecodeError("its last output and the records of its calls do not agree")
-    results = {}
+    results: dict[int, Item] = {}
     for one in live.values():
         content, is_error = model_content(one.record, rules.words)
         results[one.index] = result_message(parts[one.index], content, is_error)

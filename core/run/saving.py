@@ -5,14 +5,18 @@ only when a gate wants a mark that is not saved, and carries everything that cha
 """
 
 from ...effects.journal import Changes, LogChange, SaveStep, Step, StepSaved
+from ...effects.outcome import Completed, Delivered
 from ...effects.record import Block, ToolCall
+from ...effects.transcript import Sealed
 from ...effects.values import replace
 from .head import Head, encode_head
-from .identity import issue
-from .log import Entry, encode_entry
+from .log import Entry, EntryKind, encode_entry
 from .state import NoStep, RunState, Saving, SavingStep
 
-__all__ = ["build_step", "cut_last", "drop_blocks", "hold", "on_step_saved", "record_output", "saved", "touch", "want"]
+__all__ = [
+    "build_step", "cut_last", "drop_blocks", "hold", "on_step_saved", "record_output", "record_superseded", "saved",
+    "touch", "want",
+]
 
 
 def touch(state: RunState) -> RunState:
@@ -32,28 +36,45 @@ def saved(state: RunState, mark: int) -> bool:
     return state.saving.saved >= mark
 
 
-def hold(state: RunState, entry: Entry) -> RunState:
-    """Keep a log entry until the output it leads to: a log ends with an output or a verdict on one."""
+def hold(state: RunState, entry: Entry, keys: tuple[str, ...] = ()) -> RunState:
+    """Keep a log entry, with the keys of its input, until the output it leads to: a log ends with one or a verdict."""
     log = state.saving.log
-    return replace(state, saving=replace(state.saving, log=replace(log, held=(*log.held, encode_entry(entry)))))
+    log = replace(log, held=(*log.held, encode_entry(entry)), keys=(*log.keys, *(key.encode() for key in keys)))
+    return replace(state, saving=replace(state.saving, log=log))
 
 
 def record_output(
     state: RunState, entry: Entry, blocks: tuple[Block, ...], calls: tuple[ToolCall, ...]
 ) -> tuple[RunState, int]:
     """An accepted output: what led to it, it, its blocks and its queued calls go with the next step; returns its mark."""
+    state = _grow(state, entry)
     saving = state.saving
-    log = saving.log
-    mark = saving.mark + 1
     saving = replace(
         saving,
-        mark=mark,
-        wanted=mark,
-        log=replace(log, held=(), ready=(*log.ready, *log.held, encode_entry(entry))),
+        wanted=saving.mark,
         blocks={**saving.blocks, **{block.id: block for block in blocks}},
         calls={**saving.calls, **{call.id: call for call in calls}},
     )
-    return replace(state, saving=saving), mark
+    return replace(state, saving=saving), saving.mark
+
+
+def record_superseded(state: RunState, results: tuple[Sealed, ...] = ()) -> RunState:
+    """The verdict on the last output that newer input took its place; ``results`` are those of its calls."""
+    return _grow(state, Entry(EntryKind.SUPERSEDED, results))
+
+
+def _grow(state: RunState, entry: Entry) -> RunState:
+    """The log grows, and the head with it."""
+    saving, turn, feed = state.saving, state.turn, state.feed
+    log = saving.log
+    grown = replace(
+        log,
+        held=(),
+        keys=(),
+        ready=(*log.ready, *log.held, encode_entry(entry)),
+        head=Head(turns=turn.turns, iterations=turn.iterations, after=feed.after, claimed=feed.claimed),
+    )
+    return replace(state, saving=replace(saving, mark=saving.mark + 1, log=grown, seen=(*saving.seen, *log.keys)))
 
 
 def cut_last(state: RunState) -> RunState:
@@ -72,22 +93,16 @@ def drop_blocks(state: RunState, blocks: tuple[Block, ...]) -> RunState:
     return touch(replace(state, saving=saving))
 
 
-def build_step(state: RunState) -> tuple[RunState, SaveStep]:
+def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
     """The step that carries everything new, and the state that has it in flight."""
-    state, ticket = issue(state, SaveStep)
     saving = state.saving
     log = saving.log
-    logs = {}
+    logs: dict[str, LogChange] = {}
     if log.ready or log.keep < log.stored:
         logs["main"] = LogChange(log.keep, log.ready)
     if saving.seen:
-        logs["seen"] = LogChange(len(state.feed.seen) - len(saving.seen), saving.seen)
-    head = Head(
-        turns=state.turn.turns,
-        iterations=state.turn.iterations,
-        after=state.feed.after,
-        claimed=state.feed.claimed,
-    )
+        logs["seen"] = LogChange(len(state.feed.seen) - len(log.keys) - len(saving.seen), saving.seen)
+    head = replace(log.head, delivered=True) if isinstance(saving.outcome, Delivered | Completed) else log.head
     changes = Changes(
         blocks=tuple(sorted(saving.blocks.values(), key=_position)),
         calls=tuple(saving.calls.values()),
@@ -103,7 +118,7 @@ def build_step(state: RunState) -> tuple[RunState, SaveStep]:
         mark=saving.mark,
         saved=saving.saved,
         wanted=saving.wanted,
-        log=replace(log, stored=length, keep=length, ready=()),
+        log=replace(log, stored=length, keep=length, ready=(), head=head),
         outcome=saving.outcome,
     )
     return replace(state, saving=clean), SaveStep(ticket, state.lease.attempt, step)

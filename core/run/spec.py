@@ -10,6 +10,8 @@ from ...effects.tool import ToolSpec
 from ...effects.values import field, frozen
 from ..text import ENGLISH, Words
 
+NO_OPTIONS: Mapping[str, Any] = {}
+
 __all__ = ["DEFAULT_LIMITS", "Limits", "ModelSpec", "Rules", "RunSpec", "SpecError", "rules_for"]
 
 
@@ -39,7 +41,7 @@ class ModelSpec:
     """What a run needs to know of its model; ``options`` go to the provider as they are."""
 
     max_output_tokens: int = 0
-    options: Mapping[str, Any] = field(factory=dict)
+    options: Mapping[str, Any] = NO_OPTIONS
 
 
 @frozen

@@ -13,8 +13,9 @@ from ...effects.outcome import Outcome
 from ...effects.record import Block, BlockKind, PlanTask, ToolCall
 from ...effects.sequence import Seq
 from ...effects.transcript import ZERO_USAGE, Usage
-from ...effects.values import field, frozen
+from ...effects.values import field, region
 from ..loop import Loop
+from .head import Head
 from .keys import Keys
 
 __all__ = [
@@ -30,19 +31,19 @@ __all__ = [
 # --- life: what the execution as a whole is doing
 
 
-@frozen
+@region
 class Unstarted:
     """Nothing has happened yet."""
 
 
-@frozen
+@region
 class Beginning:
     """The attempt is asked for. A cancellation that arrives meanwhile waits for the answer."""
 
     cancelled: str | None = None
 
 
-@frozen
+@region
 class Recovering:
     """Calls that an earlier execution left open are being settled; nothing else happens before that is saved.
 
@@ -52,19 +53,19 @@ class Recovering:
     replay: bool = False
 
 
-@frozen
+@region
 class Opening:
     """The feed is being watched and the last claim repeated; then the run goes on where it was."""
 
     replayed: bool
 
 
-@frozen
+@region
 class Working:
     """Turns are taken."""
 
 
-@frozen
+@region
 class Closing:
     """The outcome is decided. What is in flight is cut off and settled, the last step is saved, the lease given back.
 
@@ -80,7 +81,7 @@ class Closing:
     given_back: bool = False
 
 
-@frozen
+@region
 class Ended:
     """Nothing is in flight and nothing follows."""
 
@@ -93,7 +94,7 @@ LifePhase = Unstarted | Beginning | Recovering | Opening | Working | Closing | E
 # --- turn: a claim of input and what follows it
 
 
-@frozen
+@region
 class BetweenTurns:
     """No turn is under way; the answer to poll ``poll`` says whether one begins, and ``delivered`` what holds if not."""
 
@@ -101,19 +102,19 @@ class BetweenTurns:
     delivered: Outcome | None = None
 
 
-@frozen
+@region
 class Claiming:
     """Input is being claimed."""
 
 
-@frozen
+@region
 class Looping:
     """The loop asks its model or carries out a batch; calls wait for the step with mark ``mark``."""
 
     mark: int = 0
 
 
-@frozen
+@region
 class BetweenIterations:
     """A batch is over. Its step is saved (``mark``), then a fresh poll (``poll``) says whether newer input pre-empts."""
 
@@ -121,7 +122,7 @@ class BetweenIterations:
     poll: int | None = None
 
 
-@frozen
+@region
 class Concluding:
     """The model said ``text`` and nothing more. Its step is saved, then a fresh poll says whether it is delivered."""
 
@@ -130,7 +131,7 @@ class Concluding:
     poll: int | None = None
 
 
-@frozen
+@region
 class Resting:
     """The run is over, or not yet there."""
 
@@ -138,7 +139,7 @@ class Resting:
 TurnPhase = Resting | BetweenTurns | Claiming | Looping | BetweenIterations | Concluding
 
 
-@frozen
+@region
 class Turn:
     """Counters of the conversation's progress: ``turns`` since the last delivered outcome, ``iterations`` of this one."""
 
@@ -151,7 +152,7 @@ class Turn:
 # --- the main agent's model call
 
 
-@frozen
+@region
 class ModelRegion:
     """The model call in flight, and the one that is withdrawn (``cancelled`` once asked for) and has yet to answer."""
 
@@ -165,17 +166,17 @@ class ModelRegion:
 # --- calls of the running batch
 
 
-@frozen
+@region
 class CallQueued:
     """Not started."""
 
 
-@frozen
+@region
 class CallStarting:
     """Its record is being saved as running; the tool runs after that and never before."""
 
 
-@frozen
+@region
 class CallRunning:
     """The tool is asked for (``ticket``), or about to be."""
 
@@ -183,12 +184,12 @@ class CallRunning:
     cut: bool = False
 
 
-@frozen
+@region
 class CallSettling:
     """Its final record is being saved."""
 
 
-@frozen
+@region
 class CallSettled:
     """Its record is final or another's to finish, and is saved."""
 
@@ -196,7 +197,7 @@ class CallSettled:
 CallPhase = CallQueued | CallStarting | CallRunning | CallSettling | CallSettled
 
 
-@frozen
+@region
 class LiveCall:
     """One call of the running batch: its newest record, its block, and which revision is being or has been saved."""
 
@@ -208,7 +209,7 @@ class LiveCall:
     saved_rev: int = 0
 
 
-@frozen
+@region
 class Batch:
     """The live calls by record id, in call order; ``owed`` are those that want something asked for.
 
@@ -224,7 +225,7 @@ class Batch:
 # --- the process record
 
 
-@frozen
+@region
 class StreamedBlock:
     """A block of the answer under way, as viewers know it: no block at all while its text is the candidate."""
 
@@ -233,9 +234,9 @@ class StreamedBlock:
     name: str = ""
 
 
-@frozen
+@region
 class Process:
-    """The blocks in order, the answer under way by provider index, and what viewers are still to be told.
+    """The blocks in order, and the answer under way by provider index.
 
     ``candidate`` is the text that viewers see as the answer to be; ``calls`` are the records of closed batches.
     """
@@ -245,19 +246,18 @@ class Process:
     candidate: Seq[str] = field(factory=Seq)
     usage: Usage = ZERO_USAGE
     plan: tuple[PlanTask, ...] = ()
-    operations: tuple[Operation, ...] = ()
     calls: Seq[ToolCall] = field(factory=Seq)
 
 
 # --- saving
 
 
-@frozen
+@region
 class NoStep:
     """No step is in flight."""
 
 
-@frozen
+@region
 class SavingStep:
     """A step is in flight, covering every mark up to ``mark``."""
 
@@ -268,21 +268,25 @@ class SavingStep:
 SavingPhase = NoStep | SavingStep
 
 
-@frozen
+@region
 class LogTail:
     """What the main log has, wants cut, and wants added.
 
-    ``stored`` entries are saved; ``keep`` of them stay. ``held`` entries wait for the output they led to, since a log
-    ends with an output or a verdict on one; ``ready`` ones go with the next step.
+    ``stored`` entries are saved; ``keep`` of them stay. ``held`` entries, and the ``keys`` of the input among them, wait
+    for the output they led to, since a log ends with an output or a verdict on one; ``ready`` ones go with the next step.
+    ``head`` belongs to the end of the log: a step without a new output leaves it as it was, so no claim is saved without
+    its input.
     """
 
     stored: int = 0
     keep: int = 0
     held: tuple[bytes, ...] = ()
+    keys: tuple[bytes, ...] = ()
     ready: tuple[bytes, ...] = ()
+    head: Head = field(factory=Head)
 
 
-@frozen
+@region
 class Saving:
     """Marks: ``mark`` is the last number given out, ``saved`` the last one acknowledged, ``wanted`` the highest a gate
     waits for. The rest is what the next step would carry.
@@ -304,19 +308,19 @@ class Saving:
 # --- feed
 
 
-@frozen
+@region
 class Unwatched:
     """No subscription."""
 
     wanted: bool = False
 
 
-@frozen
+@region
 class WatchOpening:
     """The subscription is asked for."""
 
 
-@frozen
+@region
 class Watched:
     """The subscription is in effect."""
 
@@ -324,7 +328,7 @@ class Watched:
 WatchPhase = Unwatched | WatchOpening | Watched
 
 
-@frozen
+@region
 class FeedRegion:
     """Input: what was claimed, the latest that is known of, and polls by number (``wanted`` > ``asked`` >= ``answered``).
 
@@ -346,17 +350,17 @@ class FeedRegion:
 # --- lease and clock
 
 
-@frozen
+@region
 class NoLease:
     """The run is not ours to write."""
 
 
-@frozen
+@region
 class LeaseHeld:
     """The run is ours."""
 
 
-@frozen
+@region
 class LeaseRenewing:
     """The run is ours, and the lease is being renewed, counted from ``since``."""
 
@@ -366,7 +370,7 @@ class LeaseRenewing:
 LeasePhase = NoLease | LeaseHeld | LeaseRenewing
 
 
-@frozen
+@region
 class Lease:
     """The attempt and its lease: it runs out at ``until`` and is renewed from ``renew_at`` on (0: never yet)."""
 
@@ -379,7 +383,7 @@ class Lease:
     take_over: bool = False
 
 
-@frozen
+@region
 class Clock:
     """``now`` is the latest time heard of; it never goes back. ``wake`` is the wake-up asked for; ``poll_at`` is due."""
 
@@ -388,7 +392,7 @@ class Clock:
     poll_at: int = 0
 
 
-@frozen
+@region
 class Tickets:
     """Identity: the execution's seed and how many ids it gave; the last ticket and what each ticket in flight asks."""
 
@@ -398,9 +402,9 @@ class Tickets:
     in_flight: Mapping[int, tuple[type, str]] = {}
 
 
-@frozen
+@region
 class RunState:
-    """One run, between two events."""
+    """One run, between two events; ``notices``, what viewers are to be told, leave with the event they came from."""
 
     life: LifePhase = field(factory=Unstarted)
     turn: Turn = field(factory=Turn)
@@ -413,5 +417,6 @@ class RunState:
     lease: Lease = field(factory=Lease)
     clock: Clock = field(factory=Clock)
     tickets: Tickets = field(factory=Tickets)
+    notices: tuple[Operation, ...] = ()
 
 

@@ -14,7 +14,7 @@ from .ending import fail
 from .inputs import enter_input
 from .log import Entry, EntryKind
 from .process import block_view, finalise, keep_text, show, show_growth, withdraw
-from .saving import cut_last, drop_blocks, hold, record_output, touch
+from .saving import cut_last, drop_blocks, hold, record_output, record_superseded, touch
 from .spec import Rules
 from .state import Batch, Concluding, Looping, RunState
 
@@ -176,7 +176,7 @@ def supersede(state: RunState, text: str, rules: Rules) -> RunState:
     if rules.spec.discard_undelivered:
         context = state.loop.context
         state = cut_last(replace(state, loop=replace(state.loop, context=context.cut(len(context) - 1))))
-    return keep_text(state, text, Standing.SUPERSEDED)
+    return keep_text(record_superseded(state), text, Standing.SUPERSEDED)
 
 
 def drop_batch(state: RunState, rules: Rules) -> RunState:
@@ -188,8 +188,7 @@ def drop_batch(state: RunState, rules: Rules) -> RunState:
         for part in acting.calls
     )
     loop = replace(rest(state.loop), context=state.loop.context.extend(results))
-    state = _remove_call_blocks(replace(state, loop=loop))
-    return hold(state, Entry(EntryKind.RESULTS, results))
+    return _remove_call_blocks(record_superseded(replace(state, loop=loop), results))
 
 
 def _remove_call_blocks(state: RunState) -> RunState:

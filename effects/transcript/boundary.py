@@ -68,11 +68,17 @@ class Target:
 
 @frozen
 class Wording:
-    """The texts that the model sees in place of what could not be sent."""
+    """The texts that the model sees in place of what could not be sent, or could not be sent where it belongs.
+
+    The last two are for protocols whose tool results are text only: what stands in a result that is nothing but images,
+    and what introduces the images of a batch, which follow it.
+    """
 
     no_result: str = "No result provided"
     image_omitted: str = "(image omitted: model does not support images)"
     tool_image_omitted: str = "(tool image omitted: model does not support images)"
+    tool_image_follows: str = "(see the images below)"
+    tool_images: str = "Images from the tool results above:"
 
 
 DEFAULT_WORDING = Wording()

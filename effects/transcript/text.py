@@ -1,8 +1,12 @@
-"""Text that may be stored: no unpaired surrogates, since neither UTF-8 nor any provider takes them (decision 45)."""
+"""Text that may be stored: no unpaired surrogates, since neither UTF-8 nor any provider takes them (decision 45).
 
-__all__ = ["clean_json", "clean_text", "without_nul"]
+Where such text must be kept as it came, in a recording, the halves are escaped instead.
+"""
 
+from collections.abc import Callable
 from typing import Any
+
+__all__ = ["clean_json", "clean_text", "escape_halves", "map_texts", "unescape_halves", "without_nul"]
 
 
 def clean_text(text: str) -> str:
@@ -16,12 +20,17 @@ def clean_text(text: str) -> str:
 
 def clean_json(value: Any) -> Any:
     """A JSON-like value with every text in it clean, names of members too."""
+    return map_texts(value, clean_text)
+
+
+def map_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON-like value with every text in it changed, names of members too."""
     if isinstance(value, str):
-        return clean_text(value)
+        return change(value)
     if isinstance(value, dict):
-        return {clean_json(name): clean_json(item) for name, item in value.items()}
+        return {map_texts(name, change): map_texts(item, change) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [clean_json(item) for item in value]
+        return [map_texts(item, change) for item in value]
     return value
 
 
@@ -29,3 +38,24 @@ def without_nul(text: str) -> str:
     """Clean text without U+0000, which databases refuse (N-24)."""
     text = clean_text(text)
     return text.replace("\0", "") if "\0" in text else text
+
+
+def escape_halves(text: str) -> str:
+    """The text with each surrogate spelled out as ``\\uXXXX``, and each backslash doubled so that it can be undone."""
+    return text.replace("\\", "\\\\").encode(errors="backslashreplace").decode()
+
+
+def unescape_halves(text: str) -> str:
+    """What ``escape_halves`` was given; raises ``ValueError`` for text that it never gives."""
+    return "\\".join(map(_unescape, text.split("\\\\")))
+
+
+def _unescape(text: str) -> str:
+    first, *rest = text.split("\\u")
+    return first + "".join(chr(_unit(piece[:4])) + piece[4:] for piece in rest)
+
+
+def _unit(digits: str) -> int:
+    if len(digits) < 4:
+        raise ValueError(f"{digits!r} is not four hexadecimal digits")
+    return int(digits, 16)

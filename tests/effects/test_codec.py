@@ -14,26 +14,29 @@ from turnfold.effects.codec import (
     decode_event,
     decode_outcome,
     decode_value,
+    dump,
     encode,
     encode_effect,
     encode_event,
     encode_outcome,
+    from_data,
+    load,
     to_data,
 )
 from turnfold.effects.display import Operation
 from turnfold.effects.feed import Claim, InputMessage
 from turnfold.effects.journal import Changes, Step
 from turnfold.effects.lifecycle import RunStarted
-from turnfold.effects.model import CallModel, ModelRequest
+from turnfold.effects.model import BlockDelta, CallModel, ModelRequest, ModelStreamed
 from turnfold.effects.outcome import Outcome
 from turnfold.effects.record import Block, Completion, MediaRef, PlanTask, ToolCall
 from turnfold.effects.sequence import Seq
-from turnfold.effects.tool import ToolResult, ToolSpec
+from turnfold.effects.tool import ToolResult, ToolReturned, ToolSpec
 from turnfold.effects.transcript import Sealed, ToolDeclaration, Usage, UserMessage
 from turnfold.effects.values import replace
 from turnfold.effects.vocabulary import Effect, Event
 
-from tests.strategies import BLOCKS, CALLS, FEW, OUTCOMES, values
+from tests.strategies import BLOCKS, CALLS, FEW, OUTCOMES, WILD_TEXTS, values
 
 EFFECTS_BY_VALUE = [cls for cls in get_args(Effect) if cls is not CallModel]
 SINGLE_VALUES = [
@@ -67,6 +70,34 @@ def test_effects_that_are_written_alike_are_equal(cls: type[Any]) -> None:
         assert msgspec.json.decode(encode_effect(one))["type"] == cls.__name__
 
     check()
+
+
+@given(st.lists(WILD_TEXTS, min_size=1))
+def test_halves_of_surrogate_pairs_in_an_event_come_back_as_they_were(texts: list[str]) -> None:
+    """decision 45"""
+    streamed = ModelStreamed(1, 2, tuple(BlockDelta(0, text) for text in texts))
+    returned = ToolReturned(1, 2, ToolResult(texts[0], details={texts[-1]: [texts[0], 1.5, None]}))
+    for event in (streamed, returned):
+        raw = encode_event(event)
+        assert decode_event(raw) == event
+        assert encode_event(decode_event(raw)) == raw
+
+
+@given(st.recursive(WILD_TEXTS, lambda inner: st.lists(inner) | st.dictionaries(WILD_TEXTS, inner), max_leaves=4))
+def test_any_data_can_be_dumped_and_loaded(data: Any) -> None:
+    if not isinstance(data, dict) or data.keys() != {"escaped"}:
+        assert load(dump(data)) == data
+
+
+def test_only_what_may_be_escaped_is_read_as_escaped() -> None:
+    assert decode_value(b'{"escaped":"\\\\ud800"}', dict[str, str]) == {"escaped": "\\ud800"}
+    with pytest.raises(DecodeError, match="not escaped as it should be"):
+        load(b'{"escaped":"\\\\ud8"}')
+
+
+def test_an_effect_that_holds_half_a_pair_can_be_written() -> None:
+    order = CallModel(1, ModelRequest("m", Seq(), instruction="\ud800"))
+    assert load(encode_effect(order))["request"]["instruction"] == "\ud800"
 
 
 @given(values(CallModel))
@@ -139,6 +170,7 @@ def test_every_value_of_a_store_reads_back_as_it_was(cls: type[Any]) -> None:
 def test_a_member_of_a_union_is_told_apart_again(operation: Operation) -> None:
     raw = msgspec.json.encode(to_data(operation, Operation))
     assert decode_value(raw, Operation) == operation  # type: ignore[arg-type]
+    assert from_data(to_data(operation, Operation), Operation) == operation  # type: ignore[arg-type]
 
 
 @given(st.binary())
@@ -161,7 +193,9 @@ def test_defaults_are_not_written() -> None:
 
 
 @pytest.mark.parametrize("decode", [decode_call, decode_block, decode_event, decode_outcome])
-@pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b"[]", b'{"type":"Unheard"}', b'{"type":["x"]}'])
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"[" * 100_000, b"\xff\xfe", b"[]", b'{"type":"Unheard"}', b'{"type":["x"]}']
+)
 def test_what_is_no_such_value_is_refused(decode: Any, raw: bytes) -> None:
     with pytest.raises(DecodeError):
         decode(raw)

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from turnfold.effects.transcript import clean_json, clean_text, without_nul
+from turnfold.effects.transcript.text import escape_halves, unescape_halves
 
 from tests.strategies import JSON, TEXTS, WILD_TEXTS
 
@@ -79,3 +80,17 @@ def test_tuples_become_lists_as_in_json() -> None:
 def test_databases_get_no_nul(text: str) -> None:
     """N-24"""
     assert without_nul(text) == expected(text).replace("\0", "")
+
+
+@given(st.text(st.characters() | st.sampled_from("\\u\ud800\ude00d8"), max_size=12))
+def test_escaped_text_can_be_written_and_comes_back_as_it_was(text: str) -> None:
+    """decision 45"""
+    escaped = escape_halves(text)
+    assert escaped.encode().decode() == escaped
+    assert unescape_halves(escaped) == text
+
+
+@pytest.mark.parametrize("text", ["\\u", "\\ud8", "\\uxyzw"])
+def test_what_was_never_escaped_cannot_be_undone(text: str) -> None:
+    with pytest.raises(ValueError):
+        unescape_halves(text)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from turnfold.effects.clock import Woke
 from turnfold.effects.display import ClearCandidate
 from turnfold.effects.transcript import Message, TextPart, UserMessage
-from turnfold.effects.values import field, frozen, replace
+from turnfold.effects.values import field, frozen, region, replace
 from turnfold.effects.vocabulary import Effect, Event
 
 from tests.strategies import values
@@ -76,3 +76,31 @@ def test_validators_do_not_run_again() -> None:
 
     assert replace(Watched(1), number=2).number == 2
     assert seen == [1]
+
+
+# --- regions
+
+
+@region
+class Wide:
+    a: int
+    b: str = ""
+    c: tuple[int, ...] = ()
+
+
+@given(values(Wide), values(Wide), st.sets(st.sampled_from("abc")))
+def test_a_region_is_copied_with_changes_like_any_value(before: Wide, other: Wide, names: set[str]) -> None:
+    changes = {name: getattr(other, name) for name in names}
+    untouched = attrs.evolve(before)
+    assert replace(before, **changes) == attrs.evolve(before, **changes)
+    assert before == untouched
+
+
+def test_a_region_is_frozen_and_knows_its_fields() -> None:
+    value = Wide(1)
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        value.a = 2  # type: ignore[misc]
+    with pytest.raises(TypeError, match="Wide has no field d"):
+        replace(value, d=1)
+    assert hash(replace(value, b="x")) == hash(Wide(1, "x"))
+    assert vars(replace(value)) is not vars(value)

@@ -1,0 +1,141 @@
+"""The parts of a request that are the same for every protocol: which messages, which tools, what the system says.
+
+What leaves here is valid for the model and has no unpaired surrogates; a protocol only has to put it into its shape.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from typing import Any, cast
+
+from ...effects.model import ModelRequest
+from ...effects.transcript import (
+    ImagePart,
+    Message,
+    SystemMessage,
+    TextPart,
+    ToolDeclaration,
+    UserMessage,
+    clean_json,
+    clean_text,
+    parts_of,
+)
+from ...effects.transcript.boundary import Boundary, IdRule
+from .config import ModelConfig
+
+__all__ = [
+    "arguments_of",
+    "collapsed_system",
+    "data_url",
+    "messages_of",
+    "options_of",
+    "system_text",
+    "system_update",
+    "text_of_parts",
+    "tools_of",
+    "valid_name",
+]
+
+
+def messages_of(
+    request: ModelRequest, config: ModelConfig, id_rule: IdRule, boundary: Boundary | None
+) -> tuple[Message, ...]:
+    """The context as the model may see it, and the notice; without the instruction, which is the system's."""
+    boundary = boundary or Boundary(config.target, id_rule, config.wording)
+    messages = boundary.fit(request.context)
+    return (*messages, UserMessage(clean_text(request.notice))) if request.notice else messages
+
+
+def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
+    """The tools on offer: the request's own, or those that system messages have brought and not taken away."""
+    if request.tools:
+        return tuple(map(_clean_tool, request.tools))
+    tools: dict[str, ToolDeclaration] = {}
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            for name in message.tools_removed or ():
+                tools.pop(name, None)
+            tools.update((tool.name, tool) for tool in message.tools_added or ())
+    return tuple(tools.values())
+
+
+def options_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
+    """The members that go into the body last: the configuration's, then the request's."""
+    cleaned: dict[str, Any] = clean_json({**config.options, **request.options})
+    return cleaned
+
+
+# What the system says.
+
+
+def system_text(message: SystemMessage) -> str:
+    """The whole text of a first system message: its content, then its sections."""
+    return _paragraphs([text_of_parts(message.content), *(message.sections or {}).values()])
+
+
+def system_update(message: SystemMessage) -> str:
+    """A system message in mid-conversation, told as the change it is."""
+    told = [text_of_parts(message.content)]
+    for name, section in (message.sections or {}).items():
+        if section is None:
+            told.append(f'Removed system prompt section "{name}".')
+        else:
+            told.append(f'Updated system prompt section "{name}":\n\n{section}')
+    return _paragraphs(told)
+
+
+def collapsed_system(instruction: str, messages: Iterable[Message]) -> str:
+    """What the system says in the end, for a protocol that knows no system message in mid-conversation."""
+    contents, sections = [clean_text(instruction)], dict[str, str | None]()
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            contents.append(text_of_parts(message.content))
+            sections.update(message.sections or {})
+    return _paragraphs([*contents, *sections.values()])
+
+
+def _paragraphs(texts: Iterable[str | None]) -> str:
+    return "\n\n".join(text for text in texts if text)
+
+
+# Small pieces.
+
+
+def text_of_parts(content: str | tuple[TextPart | ImagePart, ...] | None) -> str:
+    """The text of some content, its parts joined by line breaks."""
+    return "\n".join(part.text for part in parts_of(content) if isinstance(part, TextPart))
+
+
+def data_url(image: ImagePart) -> str:
+    """Where to find an image: its address, or itself as one."""
+    return image.url or f"data:{image.mime};base64,{image.data}"
+
+
+def valid_name(name: str) -> str:
+    """The name of a called tool as providers accept it: a model may have called anything."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def arguments_of(raw: str) -> dict[str, Any] | None:
+    """The arguments if the raw text is a JSON object without numbers out of range; blank text is none (decision 45)."""
+    if not raw.strip():
+        return {}
+    try:
+        value = json.loads(raw, parse_float=_finite, parse_constant=_finite)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    return cast("dict[str, Any]", clean_json(value) if "\\u" in raw else value)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("a number out of range")
+    return number
+
+
+def _clean_tool(tool: ToolDeclaration) -> ToolDeclaration:
+    return ToolDeclaration(clean_text(tool.name), clean_text(tool.description), clean_json(dict(tool.parameters)))

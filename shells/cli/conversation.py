@@ -1,0 +1,118 @@
+"""A conversation and its turns: ``Chat.turn`` is one execution of its run, seen from the terminal.
+
+Whatever ends a turn, what was said stays in the feed: a message that has no answer is answered by the next turn, in
+this process or another.
+"""
+
+import sys
+import time
+
+import trio
+
+from ...adapters.stores import SqliteStore
+from ...effects.feed import InputMessage
+from ...effects.journal import RunBusy
+from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
+from .execution import Answered, Holder, Job, Standing, carry_out, exit_code, holder_of, standing_of, why
+from .exits import CliError, ExitCode
+from .history import Exchange, exchanges, unanswered
+from .keyboard import Interrupts
+from .render import LiveView, known_blocks
+from .screen import Screen
+from .style import clean
+
+__all__ = ["Chat"]
+
+
+class Chat:
+    """One durable conversation. ``out`` gets answers, ``notes`` everything else; on a terminal they are one screen."""
+
+    def __init__(self, store: SqliteStore, job: Job, interrupts: Interrupts, *, take_over: bool = False) -> None:
+        self.interrupts = interrupts
+        self.out = Screen(sys.stdout)
+        self.live = sys.stdin.isatty() and sys.stdout.isatty()
+        self.notes = self.out if self.live else Screen(sys.stderr)
+        self.job = job
+        self._store = store
+        self._take_over = take_over
+        self._view: LiveView | None = None
+
+    async def say(self, text: str) -> None:
+        """Append a message; it is stored when this returns."""
+        await self._store.append(self.job.conversation, InputMessage(text))
+
+    async def standing(self) -> Standing:
+        """How the conversation stands."""
+        return await standing_of(self._store, self.job.run_id, self.job.conversation)
+
+    async def told(self) -> tuple[tuple[Exchange, ...], tuple[str, ...]]:
+        """The exchanges so far, and the messages that wait for an answer."""
+        resume = await self._store.load(self.job.run_id)
+        found = exchanges(self.job.run_id, resume)
+        return found, await unanswered(self._store, self.job.conversation, self.job.run_id, resume)
+
+    async def turn(self, take_over: bool = False) -> ExitCode:
+        """Let the run go on until it has answered, failed, or was stopped by Ctrl-C.
+
+        Raises ``CliError`` when the conversation cannot go on at all.
+        """
+        view = await self._ready_view()
+        outcome: Outcome | None = None
+        self.notes.hint(f"  {self.job.meta.get('model', 'the model')} …")
+        try:
+            with self.interrupts.turn():
+                outcome = await carry_out(self._store, self.job, view.show, take_over)
+        finally:
+            view.ended()
+        if outcome is None:
+            standing = await self.standing()
+            outcome = standing.outcome if isinstance(standing, Answered) else None
+        if isinstance(outcome, Delivered | Completed):
+            await self.deliver(outcome)
+            return ExitCode.OK
+        return self._unanswered(outcome)
+
+    async def deliver(self, outcome: Delivered | Completed) -> None:
+        """Show the answer, then consume what it answers."""
+        text = outcome.text if isinstance(outcome, Delivered) else outcome.completion.value
+        if self.live:
+            view = await self._ready_view()
+            view.answered(text)
+            self.out.line()
+        else:
+            self.out.line(clean(text) if self.out.style.moves else text)
+        await self._store.deliver(self.job.run_id)
+
+    async def holder(self) -> Holder | None:
+        """Whoever holds the run now."""
+        return holder_of(await self._store.run(self.job.run_id))
+
+    async def wait_for(self, holder: Holder) -> bool:
+        """Wait until the holder's lease runs out; whether nobody left meanwhile."""
+        with self.interrupts.waiting() as scope:
+            if not self.notes.style.moves:
+                self.notes.line(f"turnfold: {holder}: waiting for that")
+            while (left := holder.until - time.time_ns() // 1_000_000) > 0:
+                self.notes.hint(f"  {holder}: waiting {left // 1000 + 1} s")
+                await trio.sleep(min(1000, left + 1) / 1000)
+            self.notes.finish()
+        return not scope.cancelled_caught
+
+    def complain(self, text: str) -> None:
+        """Say what went wrong, as everywhere: one line, with our name."""
+        self.notes.line(self.notes.style.bad("turnfold:") + f" {text}")
+
+    async def _ready_view(self) -> LiveView:
+        if self._view is None:
+            resume = await self._store.load(self.job.run_id)
+            self._view = LiveView(self.notes, known_blocks(resume), answers=self.live)
+        return self._view
+
+    def _unanswered(self, outcome: Failed | Suspended | None) -> ExitCode:
+        code = ExitCode.INTERRUPTED if outcome is None else exit_code(outcome)
+        reason = "stopped" if outcome is None else why(outcome)
+        if code is ExitCode.DATABASE:
+            raise CliError(f"{reason}; restore the database from a backup, or begin another --conversation", code)
+        again = "/retry asks again" if sys.stdin.isatty() else "the next turnfold chat answers it"
+        self.complain(f"{reason}; the message is kept, and {again}")
+        return code

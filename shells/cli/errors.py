@@ -1,0 +1,72 @@
+"""From any exception to one line for people and an exit code: no wrong input ever shows a traceback.
+
+The lines that adapters write say themselves what to do; where a text is for programmers, it is said again here.
+"""
+
+import errno
+from collections.abc import Iterator
+from typing import cast
+
+from ...adapters.models import ConfigError
+from ...adapters.stores import StoreError, UnknownCall, UnknownRun
+from ...adapters.tools import ToolDefinitionError
+from ...core.run import SpecError
+from ...effects.journal import RunBusy
+from .exits import CliError, ExitCode
+from .style import clean, clock_time
+
+__all__ = ["explained", "leaves"]
+
+
+def explained(error: BaseException) -> tuple[str, ExitCode]:
+    """What to say about an exception (nothing for an empty text), and how to exit.
+
+    A group is explained by the first of its members that a person can do something about.
+    """
+    found = list(leaves(error))
+    for leaf in found:
+        if isinstance(leaf, BrokenPipeError):
+            return "", ExitCode.BROKEN_PIPE
+    for leaf in found:
+        known = _expected(leaf)
+        if known is not None:
+            text, code = known
+            return clean(" ".join(text.split())), code
+    leaf = found[0]
+    said = clean(" ".join(str(leaf).split()))
+    kind = type(leaf).__name__
+    text = f"something went wrong that should not ({kind}{': ' if said else ''}{said})"
+    return f"{text}; run it again with --debug and report what that shows", ExitCode.FAULT
+
+
+def _expected(error: BaseException) -> tuple[str, ExitCode] | None:
+    match error:
+        case CliError():
+            return str(error), error.code
+        case ConfigError() | SpecError():
+            return str(error), ExitCode.USAGE
+        case ToolDefinitionError():
+            return f"the tool cannot be used: {error}", ExitCode.USAGE
+        case UnknownRun() | UnknownCall():
+            return f"{error}; turnfold runs lists those there are", ExitCode.UNKNOWN
+        case StoreError():
+            return str(error), ExitCode.DATABASE
+        case RunBusy():
+            until = clock_time(error.until)
+            return f"another process holds the run until {until}; try again later, or say --take-over", ExitCode.BUSY
+        case KeyboardInterrupt():
+            return "", ExitCode.INTERRUPTED
+        case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO):
+            return f"the disk refused a write ({error.strerror}); make room and try again", ExitCode.DATABASE
+        case _:
+            return None
+
+
+def leaves(error: BaseException) -> Iterator[BaseException]:
+    """The exceptions in a group, however deep; the exception itself where it is none."""
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        for member in group.exceptions:
+            yield from leaves(member)
+    else:
+        yield error

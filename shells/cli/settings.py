@@ -1,0 +1,139 @@
+"""How a conversation is set up: flags first, then the environment, then what it was set up with the last time.
+
+All but the key is kept with the run as its ``meta``, so that ``turnfold resume`` needs no flags. A key is never stored,
+and never sent to an address that only the database names: whoever made that file would get it.
+"""
+
+import importlib
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from ...adapters.models import VENDORS, RemoteModel, make_model
+from ...adapters.models.config import is_loopback
+from ...adapters.tools import FunctionTool, Toolbox, tool
+from ...effects.values import field, frozen
+from ..perform import Tool
+from .builtin_tools import BUILTIN_TOOLS
+from .exits import CliError
+
+__all__ = ["Settings", "settings_for"]
+
+_NOTHING: Mapping[str, str] = {}
+
+
+@frozen
+class Settings:
+    """One conversation's model, instruction and tools. ``max_tokens`` limits each answer (0: as the provider does)."""
+
+    brand: str
+    model: str
+    base_url: str = ""
+    api_key: str = field(default="", repr=False)
+    system: str = ""
+    max_tokens: int = 0
+    builtin_tools: bool = True
+    extra_tools: tuple[str, ...] = ()
+
+    @property
+    def meta(self) -> dict[str, str]:
+        """What is kept with the run. An address loses its query, where some providers want a key."""
+        return {
+            "kind": "chat",
+            "brand": self.brand,
+            "model": self.model,
+            "base_url": self.base_url.partition("?")[0],
+            "base_url_cut": "yes" if "?" in self.base_url else "",
+            "system": self.system,
+            "max_tokens": str(self.max_tokens),
+            "builtin_tools": "yes" if self.builtin_tools else "",
+        }
+
+    def make_model(self) -> RemoteModel:
+        """The model; raises ``ConfigError``."""
+        return make_model(self.brand, self.model, self.base_url or None, self.api_key or None)
+
+    def make_tools(self) -> tuple[Tool, ...]:
+        """The tools; raises ``CliError`` and ``ToolDefinitionError``."""
+        tools: list[Tool] = [*BUILTIN_TOOLS] if self.builtin_tools else []
+        tools += [_loaded(name) for name in self.extra_tools]
+        Toolbox(tools)
+        return tuple(tools)
+
+
+def settings_for(
+    arguments: Namespace, environ: Mapping[str, str], stored: Mapping[str, str] = _NOTHING
+) -> Settings:
+    """The settings of a command; raises ``CliError`` where something is missing."""
+
+    def chosen(name: str, default: str = "") -> str:
+        given: str | None = getattr(arguments, name)
+        return given or environ.get(f"TURNFOLD_{name.upper()}", "") or stored.get(name, "") or default
+
+    brand = chosen("brand")
+    if brand != stored.get("brand"):
+        stored = {name: value for name, value in stored.items() if name not in ("model", "base_url", "base_url_cut")}
+    model = chosen("model")
+    if not brand:
+        raise CliError(f"no brand was named; say --brand or set TURNFOLD_BRAND, to one of {', '.join(VENDORS)}")
+    if not model:
+        raise CliError("no model was named; say --model or set TURNFOLD_MODEL")
+    base_url = chosen("base_url")
+    api_key: str = arguments.api_key or environ.get("TURNFOLD_API_KEY", "")
+    if not (arguments.base_url or environ.get("TURNFOLD_BASE_URL")):
+        _check_stored_address(base_url, brand, bool(api_key), bool(stored.get("base_url_cut")))
+    builtin: bool | None = arguments.tools
+    return Settings(
+        brand=brand,
+        model=model,
+        base_url=base_url,
+        api_key=api_key,
+        system=stored.get("system", "") if arguments.system is None else arguments.system,
+        max_tokens=arguments.max_tokens or _count(stored.get("max_tokens", "")),
+        builtin_tools=bool(stored.get("builtin_tools", "yes")) if builtin is None else builtin,
+        extra_tools=tuple(arguments.tool or ()),
+    )
+
+
+def _check_stored_address(base_url: str, brand: str, has_key: bool, cut: bool) -> None:
+    vendor = VENDORS.get(brand)
+    if not base_url or vendor is None:
+        return
+    if cut:
+        raise CliError(f"the query of the base URL {base_url} was not stored; give the whole URL with --base-url")
+    try:
+        local = is_loopback(urlsplit(base_url).hostname or "")
+    except ValueError:
+        local = False
+    if has_key and not local and base_url.rstrip("/") != vendor.base_url:
+        raise CliError(
+            f"your key would be sent to {base_url}, which only the database names; "
+            f"if that is right, say so with --base-url {base_url}"
+        )
+
+
+def _count(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _loaded(name: str) -> Tool:
+    """The tool that ``MODULE:NAME`` names: one of ours, or a function to make one of."""
+    module_name, _, attribute = name.partition(":")
+    if not module_name or not attribute:
+        raise CliError(f"--tool takes MODULE:NAME, such as mytools:search, and not {name!r}; write it so")
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        found: Any = getattr(importlib.import_module(module_name), attribute)
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise CliError(f"cannot load the tool {name!r} ({what}); name a function in a module that is here") from error
+    if isinstance(found, FunctionTool):
+        return cast("FunctionTool[..., Any]", found)
+    if not callable(found):
+        raise CliError(f"{name!r} is no function but a {type(found).__name__}; name a function, or a turnfold tool")
+    return tool(cast("Callable[..., Any]", found))

@@ -1,0 +1,110 @@
+"""One execution in a simulated world: its fold, its state, and what it asked for and has not been told yet."""
+
+from collections.abc import Callable
+from typing import TypeGuard
+
+from ...core.run import Fold, RunState
+from ...effects.clock import WakeAt
+from ...effects.display import DisplayDelta, Operation, Snapshot, apply_delta
+from ...effects.feed import WatchFeed
+from ...effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
+from ...effects.lifecycle import Publish, RunEnded, RunResult
+from ...effects.model import CallModel, CancelModel
+from ...effects.record import ToolCall
+from ...effects.tool import CancelTool, RunTool
+from ...effects.vocabulary import Effect, Event, Order
+
+from .scenario import Output
+
+__all__ = ["Answer", "Executor", "JournalOrder", "Pending", "is_journal_order"]
+
+Answer = Callable[[int], Event]
+"""An answer that only wants its time."""
+
+JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
+
+
+def is_journal_order(order: Order) -> TypeGuard[JournalOrder]:
+    """Whether the order is one to the journal."""
+    return isinstance(order, JournalOrder)
+
+
+class Pending:
+    """An order that was given and whose last answer is still out.
+
+    ``answer`` is set once the order was carried out and nobody has been told; ``output`` and ``sent`` say how far a model
+    call has come; ``cancelled`` that it is to stop; ``open`` that a subscription is in effect.
+    """
+
+    __slots__ = ("answer", "cancelled", "open", "order", "output", "sent")
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.answer: Answer | None = None
+        self.output: Output | None = None
+        self.sent = 0
+        self.cancelled = False
+        self.open = False
+
+
+class Executor:
+    """One execution, alive until it ends by itself (``result``) or dies."""
+
+    def __init__(self, number: int, fold: Fold, began_at: int) -> None:
+        self.number = number
+        self.fold = fold
+        self.state: RunState = fold.start()
+        self.began_at = began_at
+        self.pending: dict[int, Pending] = {}
+        self.wake: int | None = None
+        self.result: RunResult | None = None
+        self.died = False
+        self.attempt = 0
+        self.claimed = 0
+        self.asked_model = 0
+        self.told: dict[str, ToolCall] = {}
+        self.blamed: set[str] = set()
+        self.last: Event | None = None
+        self.screen = Snapshot(str(number))
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still does anything."""
+        return self.result is None and not self.died
+
+    def take(self, effects: tuple[Effect, ...]) -> None:
+        """Note what it asked for; raises ``KeyError`` when it withdraws what it never asked for."""
+        for effect in effects:
+            match effect:
+                case Publish(operations=operations):
+                    self._show(operations)
+                case RunEnded(result=result):
+                    self.result = result
+                case WakeAt(at=at):
+                    self.wake = at
+                case CancelModel(ticket=ticket) | CancelTool(ticket=ticket):
+                    self.pending[ticket].cancelled = True
+                case _:
+                    self.pending[effect.ticket] = Pending(effect)
+
+    def settled(self, ticket: int) -> None:
+        """The last answer to an order is in."""
+        del self.pending[ticket]
+
+    def open_tickets(self) -> list[Pending]:
+        """What it waits for, the oldest first; a subscription that is in effect is not waited for."""
+        return [pending for pending in self.pending.values() if not pending.open]
+
+    def waiting_for(self, *kinds: type[Order]) -> list[Pending]:
+        """The orders of some kinds that are still out."""
+        return [pending for pending in self.pending.values() if isinstance(pending.order, kinds)]
+
+    def idle(self) -> bool:
+        """Whether nothing but its subscription is out."""
+        return all(isinstance(pending.order, WatchFeed) for pending in self.pending.values())
+
+    def _show(self, operations: tuple[Operation, ...]) -> None:
+        screen = self.screen
+        self.screen = apply_delta(
+            screen, DisplayDelta(screen.stream, screen.sequence, screen.sequence + 1, operations)
+        )

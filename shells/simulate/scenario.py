@@ -1,0 +1,184 @@
+"""What a simulated world is made of: what its model will say, how its tools behave, its input, and its troubles.
+
+All of it is data, so a world is its scenario and its schedule and nothing else. Read ``Scenario`` first; the functions
+below it write a model's outputs.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from ...core.run import Limits, RunSpec
+from ...effects.feed import InputMessage
+from ...effects.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockStarted,
+    Delta,
+    DeltaKind,
+    Started,
+    StreamFailed,
+    StreamFinished,
+    UsageReported,
+)
+from ...effects.tool import ToolSpec
+from ...effects.transcript import ErrorKind, ModelError, StopReason, ToolDeclaration, Usage
+from ...effects.values import field, frozen, replace
+
+__all__ = [
+    "DEMO_TOOLS",
+    "NO_TROUBLE",
+    "Behaviour",
+    "Output",
+    "Scenario",
+    "Trouble",
+    "breaks_off",
+    "calls",
+    "cut_short",
+    "fails",
+    "refuses",
+    "says",
+    "says_nothing",
+]
+
+
+class Trouble(StrEnum):
+    """What a world may do to a run, each switched on for itself, so that some worlds go deep instead of dying early."""
+
+    REORDER = "answers arrive in any order"
+    SPLIT = "the model's deltas arrive in batches of any size"
+    DELAY = "writes reach the store, and tools begin, long before anybody is told"
+    CRASH = "executors die between any two events"
+    RIVAL = "a second executor begins, by taking over or after the lease ran out"
+    JOURNAL = "the journal fails, before or after it stored what it was given"
+    FEED = "the feed fails, signals for nothing, and claims less than it was asked for"
+    MODEL = "model calls fail or break off at any point, and answer although they were cancelled"
+    TOOL = "tools fail, report progress, and hand in their result although they were stopped"
+    INPUT = "the later input arrives, with a signal or without"
+    HOST = "the host settles calls, takes them over, and consumes what was delivered"
+    CANCEL = "somebody cancels the run"
+    TIME = "time jumps, and wake-ups come early"
+    JUNK = "events arrive that cannot happen"
+
+
+NO_TROUBLE: frozenset[Trouble] = frozenset()
+
+
+class Behaviour(StrEnum):
+    """What a tool does when it is called. ``HANGS`` answers only once it is stopped, ``SLOW`` after everything else."""
+
+    RETURNS = "returns"
+    SLOW = "slow"
+    HANGS = "hangs"
+    FAILS = "fails"
+    ERROR = "error"
+    PARTS = "parts"
+
+
+@frozen
+class Output:
+    """What the model does when it is asked once: deltas that end with a terminal one, unless the port breaks off."""
+
+    deltas: tuple[Delta, ...]
+
+    @property
+    def terminal(self) -> StreamFinished | StreamFailed | None:
+        """The delta that ends it, or nothing when the port breaks its contract."""
+        last = self.deltas[-1] if self.deltas else None
+        return last if isinstance(last, StreamFinished | StreamFailed) else None
+
+
+DEMO_TOOLS = (
+    ToolSpec(ToolDeclaration("lookup"), replayable=True),
+    ToolSpec(ToolDeclaration("charge"), side_effects=True),
+    ToolSpec(ToolDeclaration("crawl")),
+)
+"""A lookup that may be repeated, a charge that must not be, and a slow crawl that changes nothing."""
+
+
+def _demo_spec() -> RunSpec:
+    return RunSpec("run", instruction="Be brief.", tools=DEMO_TOOLS)
+
+
+@frozen
+class Scenario:
+    """A world before anything has happened.
+
+    ``outputs`` are what the model says, one for each time it is asked; after the last one it says some last word.
+    ``inputs`` are there from the start, ``later`` ones arrive when the schedule says so. ``behaviours`` are the tools',
+    by name (``RETURNS`` where nothing is said). ``crashes``, ``rivals`` and ``faults`` bound how often each may happen.
+    """
+
+    outputs: tuple[Output, ...] = ()
+    spec: RunSpec = field(factory=_demo_spec)
+    inputs: tuple[InputMessage, ...] = (InputMessage("hello", "1"),)
+    later: tuple[InputMessage, ...] = ()
+    behaviours: Mapping[str, Behaviour] = {"crawl": Behaviour.SLOW}
+    troubles: frozenset[Trouble] = NO_TROUBLE
+    crashes: int = 2
+    rivals: int = 1
+    faults: int = 2
+
+    @property
+    def limits(self) -> Limits:
+        """The run's limits."""
+        return self.spec.limits
+
+
+# --- what a model says
+
+_USAGE = UsageReported(Usage(10, 0, 0, 2))
+
+
+def says(text: str, thought: str = "") -> Output:
+    """A text, and maybe a thought before it."""
+    deltas = _thinking(thought) + _text(text, 1)
+    return Output((Started(model="simulated"), *deltas, _USAGE, StreamFinished(StopReason.STOP)))
+
+
+def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tuple[str, ...] = ()) -> Output:
+    """Calls, as (tool, arguments as text), after some text and thought. ``ids`` are the provider's, "1", "2" … if left out."""
+    deltas = _thinking(thought) + _text(text, 1)
+    for place, (name, arguments) in enumerate(wanted):
+        call_id = ids[place] if place < len(ids) else str(place + 1)
+        deltas += (BlockStarted(place + 2, DeltaKind.CALL, call_id, name), BlockDelta(place + 2, arguments))
+    return Output((Started(model="simulated"), *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
+
+
+def says_nothing(thought: str = "") -> Output:
+    """An output without text and calls."""
+    return Output((Started(model="simulated"), *_thinking(thought), _USAGE, StreamFinished(StopReason.STOP)))
+
+
+def refuses() -> Output:
+    """A refusal."""
+    return Output((Started(model="simulated"), *_text("no", 0), _USAGE, StreamFinished(StopReason.REFUSAL, "safety")))
+
+
+def fails(kind: ErrorKind = ErrorKind.UNAVAILABLE, text: str = "") -> Output:
+    """A failure, after some text."""
+    error = ModelError(kind, f"simulated: {kind.value}")
+    return Output((Started(model="simulated"), *_text(text, 0), StreamFailed(error)))
+
+
+def cut_short(output: Output) -> Output:
+    """The same output, stopped at its length limit."""
+    return Output((*output.deltas[:-1], StreamFinished(StopReason.LENGTH)))
+
+
+def breaks_off(output: Output) -> Output:
+    """The same output without its end: the port broke its contract."""
+    return replace(output, deltas=output.deltas[:-1])
+
+
+def _text(text: str, index: int) -> tuple[Delta, ...]:
+    if not text:
+        return ()
+    middle = (len(text) + 1) // 2
+    pieces = (text[:middle], text[middle:])
+    return (BlockStarted(index, DeltaKind.TEXT), *(BlockDelta(index, piece) for piece in pieces if piece))
+
+
+def _thinking(thought: str) -> tuple[Delta, ...]:
+    if not thought:
+        return ()
+    return (BlockStarted(0, DeltaKind.THINKING), BlockDelta(0, thought), BlockEnded(0, signature="signed"))

@@ -1,0 +1,279 @@
+"""The independent oracle: what the world itself saw, held against what a durable run promises.
+
+It never reads a run's state. It counts tools that began, requests that reached the model, writes that reached the store
+and results that were given, and compares them with each other and with the input. ``PromiseBroken`` is what it raises.
+"""
+
+from collections.abc import Iterable
+
+from ...core.run import Rules
+from ...core.text import fill
+from ...effects.feed import InputMessage
+from ...effects.journal import SaveCall, SaveStep, Step
+from ...effects.lifecycle import RunResult
+from ...effects.model import CallModel
+from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
+from ...effects.record import BlockKind, CallStatus, ToolCall
+from ...effects.tool import RunTool
+from ...effects.transcript import AssistantMessage, Message, Sealed, ToolResultMessage, UserMessage, parts_of
+from ...effects.transcript import TextPart
+from ...effects.vocabulary import Order
+from .executor import Executor
+from .store import Stored
+
+__all__ = ["PromiseBroken", "Witness"]
+
+MAX_HEAD_BYTES = 1024
+
+_BLAME: dict[FailureKind, frozenset[str]] = {
+    FailureKind.JOURNAL: frozenset({"journal"}),
+    FailureKind.STALE_ATTEMPT: frozenset({"stale"}),
+    FailureKind.CANCELLED: frozenset({"cancel"}),
+    FailureKind.FEED: frozenset({"feed", "no input"}),
+    FailureKind.CONTRACT_BREACH: frozenset({"broke", "bad claim"}),
+    FailureKind.MODEL: frozenset({"model"}),
+    FailureKind.REFUSED: frozenset({"model"}),
+    FailureKind.TRUNCATED: frozenset({"model"}),
+    FailureKind.EMPTY_RESPONSE: frozenset({"empty"}),
+    FailureKind.TOOL_LIMIT: frozenset({"calls"}),
+    FailureKind.TURN_LIMIT: frozenset({"turns"}),
+}
+"""Which failure an execution may end with after what the world did to it."""
+
+
+class PromiseBroken(AssertionError):
+    """A promise did not hold. ``promise`` names it; the text has the whole story."""
+
+    def __init__(self, promise: str, story: str) -> None:
+        super().__init__(f"{promise}\n{story}")
+        self.promise = promise
+        self.story = story
+
+
+class Complaint(Exception):
+    """A promise that the witness found broken, before the world adds the story."""
+
+
+class Witness:
+    """What the world saw so far."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self.starts: dict[str, int] = {}
+        self._parts: dict[tuple[str, str], str] = {}
+        self._running: set[str] = set()
+        self._hosted: set[str] = set()
+        self._said: dict[str, int] = {}
+        self._given: set[str] = set()
+        self._delivered: list[Delivered] = []
+
+    # --- what reaches the border
+
+    def asked(self, executor: Executor, order: Order, now: int, stored: Stored) -> None:
+        """An order was given: one step at a time, one write a call, nothing for the world without a live lease."""
+        others = [pending.order for pending in executor.pending.values() if pending.order is not order]
+        match order:
+            case SaveStep() if any(isinstance(other, SaveStep) for other in others):
+                raise Complaint("two steps are in flight")
+            case SaveCall(call=call) if any(isinstance(other, SaveCall) and other.call.id == call.id for other in others):
+                raise Complaint(f"two writes of the call {call.id} are in flight")
+            case CallModel() | RunTool() if executor.attempt == stored.attempt:
+                if stored.lease_until is None or now >= stored.lease_until:
+                    raise Complaint(f"{type(order).__name__} is asked for although the lease has run out")
+            case _:
+                pass
+
+    # --- tools
+
+    def tool_begins(self, executor: Executor, order: RunTool) -> None:
+        """A tool begins to do what it does."""
+        key, part = order.invocation.key, (order.invocation.model_call_id, order.invocation.call_id)
+        if key in self.starts:
+            raise Complaint(f"the call {key} begins a second time")
+        other = self._parts.setdefault(part, key)
+        if other != key:
+            raise Complaint(f"one call of the model is carried out under two records, {other} and {key}")
+        if key not in self._running:
+            raise Complaint(f"the call {key} begins before its record was stored as running")
+        told = executor.told.get(key)
+        if told is None or told.status != CallStatus.RUNNING or told.handover:
+            raise Complaint(f"the call {key} begins although the store said that it is somebody else's, or over")
+        self.starts[key] = self.starts.get(key, 0) + 1
+
+    # --- the model
+
+    def model_is_asked(self, executor: Executor, order: CallModel, messages: tuple[InputMessage, ...], stored: Stored) -> int:
+        """A request reaches the model; returns how many input messages it holds."""
+        context = order.request.context
+        found = list(_inputs(context))
+        if len(found) != len(set(found)):
+            raise Complaint("an input message enters a model request twice")
+        wanted = [message.content for message in _once(messages[: executor.claimed])]
+        if found != wanted:
+            raise Complaint(f"the model is asked with the input {found}, and {wanted} was claimed")
+        if executor.attempt == stored.attempt:
+            self._check_saved(context, stored)
+        return len(found)
+
+    def _check_saved(self, context: Iterable[Message | Sealed], stored: Stored) -> None:
+        log = b"\n".join(stored.logs.get("main", ()))
+        open_calls = {call.call_id: call for call in stored.calls.values() if not (call.settled or call.handover)}
+        for item in context:
+            message = _opened(item)
+            if isinstance(message, AssistantMessage) and message.model:
+                if isinstance(item, Sealed) and item.raw not in log:
+                    raise Complaint("the model is asked although an output before is not saved")
+            elif isinstance(message, ToolResultMessage) and message.call_id in open_calls:
+                if message.content != self._dropped(open_calls[message.call_id]):
+                    raise Complaint("the model is asked although a call before is not saved as settled")
+
+    def _dropped(self, call: ToolCall) -> str:
+        return fill(self._rules.words.cancelled, name=call.name, call_id=call.call_id)
+
+    def model_said(self, text: str, inputs: int) -> None:
+        """The model has said a whole text to a request with so many input messages."""
+        if text.strip():
+            self._said[text.strip()] = inputs
+
+    # --- the store
+
+    def stored(self, before: Stored, after: Stored, messages: tuple[InputMessage, ...]) -> None:
+        """Something was written by an executor."""
+        for key, old in before.calls.items():
+            new = after.calls.get(key)
+            if new is None and (old.settled or key in self.starts):
+                raise Complaint(f"the call {key} is removed although it began or was settled")
+            if new is not None and old.settled and _outcome(old) != _outcome(new):
+                raise Complaint(f"the settled outcome of the call {key} changes from {old.status} to {new.status}")
+            if new is not None and old.handover and (old.handover, old.status) != (new.handover, new.status):
+                raise Complaint(f"the call {key} was handed over and is written by an executor")
+        for key, call in after.calls.items():
+            if call.status == CallStatus.RUNNING:
+                self._running.add(key)
+        if any(one > two for one, two in zip(_counts(before), _counts(after), strict=True)):
+            raise Complaint("the usage that is stored decreases")
+        self._check_outcome(before.outcome, after.outcome, len(messages))
+        self._check_blocks(after)
+
+    def _check_outcome(self, before: Outcome | None, after: Outcome | None, latest: int) -> None:
+        if isinstance(after, Delivered) and after != before:
+            self._delivered.append(after)
+        if isinstance(before, Delivered | Completed) and after != before and latest <= before.boundary:
+            raise Complaint("a delivered outcome is replaced although there is no newer input")
+
+    def _check_blocks(self, stored: Stored) -> None:
+        positions = sorted(block.position for block in stored.blocks.values())
+        if positions != list(range(1, len(positions) + 1)):
+            raise Complaint(f"the stored blocks have the positions {positions}")
+        for block in stored.blocks.values():
+            if block.kind is BlockKind.TOOL_CALL and block.call_id not in stored.calls:
+                raise Complaint(f"the stored block {block.id} is of a call that is not stored")
+
+    def step(self, step: Step) -> None:
+        """A step reaches the store."""
+        if len(step.state) > MAX_HEAD_BYTES:
+            raise Complaint(f"the head of a step has {len(step.state)} bytes")
+
+    def hosted(self, call: ToolCall) -> None:
+        """The host wrote a call itself."""
+        self._hosted.add(call.id)
+
+    # --- the end of an execution
+
+    def ended(self, executor: Executor, result: RunResult, stored: Stored, messages: tuple[InputMessage, ...]) -> None:
+        """An execution gave its result."""
+        if not executor.idle():
+            raise Complaint("an execution ends although an order is still in flight")
+        if result.busy_until is not None:
+            return
+        match result.outcome:
+            case Delivered(text=text, boundary=boundary) as outcome:
+                self._check_delivered(outcome, len(_once(messages[:boundary])), text)
+            case Suspended(waits_for=waits_for):
+                if not waits_for or any(key not in {call.id for call in result.calls} for key in waits_for):
+                    raise Complaint("a suspended run names nothing that it waits for")
+            case Failed(kind=kind) as failed:
+                if not _BLAME.get(kind, frozenset()) & executor.blamed:
+                    raise Complaint(f"nothing in this world explains the failure {kind.value}: {failed.message}")
+            case _:
+                raise Complaint("an execution ends without a name for its end")
+        self._check_screen(executor, result)
+        if executor.attempt == stored.attempt and not executor.blamed & {"journal", "stale"}:
+            self._check_result(result, stored)
+
+    def _check_delivered(self, outcome: Delivered, inputs: int, text: str) -> None:
+        if outcome not in self._delivered:
+            raise Complaint("an outcome is delivered that no step ever saved")
+        if text not in self._said:
+            raise Complaint(f"the text {text!r} is delivered, and the model never said it")
+        if self._said[text] != inputs:
+            raise Complaint(
+                f"the text {text!r} is delivered for {inputs} input messages, and was said to {self._said[text]}"
+            )
+
+    def _check_screen(self, executor: Executor, result: RunResult) -> None:
+        calls = {call.id: call.status for call in result.calls}
+        wanted = [
+            (block.id, block.position, block.kind, block.text, block.standing, calls.get(block.call_id))
+            for block in result.blocks
+        ]
+        shown = [
+            (view.id, view.position, view.kind, view.text, view.standing, view.call.status if view.call else None)
+            for view in sorted(executor.screen.blocks, key=lambda view: view.position)
+        ]
+        if wanted != shown:
+            raise Complaint(f"viewers were shown {shown}, and the result is {wanted}")
+
+    def _check_result(self, result: RunResult, stored: Stored) -> None:
+        given = {call.id: call for call in result.calls}
+        if given.keys() != stored.calls.keys():
+            raise Complaint("the result does not name the calls that are stored")
+        for key, call in given.items():
+            if call.settled and _outcome(call) != _outcome(stored.calls[key]):
+                raise Complaint(f"the result says {call.status} of the call {key}, the store {stored.calls[key].status}")
+        if {block.id: block for block in result.blocks} != stored.blocks:
+            raise Complaint("the blocks of the result are not those that are stored")
+
+    # --- the end of the world
+
+    def verdict(self, stored: Stored) -> None:
+        """Whether the records tell the truth about what the tools did."""
+        words = self._rules.words
+        for key, call in stored.calls.items():
+            if key in self._hosted:
+                continue
+            started = key in self.starts
+            if not call.settled and not call.handover:
+                raise Complaint(f"the call {key} is {call.status} although the run is over")
+            if started and call.result in (words.never_started, self._dropped(call)):
+                raise Complaint(f"the call {key} began, and its record says that it never did")
+            if not started and call.status == CallStatus.SUCCEEDED:
+                raise Complaint(f"the call {key} never began, and its record says that it succeeded")
+
+
+def _inputs(context: Iterable[Message | Sealed]) -> Iterable[str]:
+    for item in context:
+        message = _opened(item)
+        if isinstance(message, UserMessage) or (isinstance(message, AssistantMessage) and not message.model):
+            parts = message.parts if isinstance(message, AssistantMessage) else parts_of(message.content)
+            yield "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def _opened(item: Message | Sealed) -> Message:
+    return item.open() if isinstance(item, Sealed) else item
+
+
+def _once(messages: Iterable[InputMessage]) -> list[InputMessage]:
+    first: dict[str, InputMessage] = {}
+    for message in messages:
+        first.setdefault(message.key, message)
+    return list(first.values())
+
+
+def _outcome(call: ToolCall) -> tuple[object, ...]:
+    return (call.status, call.result, call.error, call.parts, call.media, call.completed_at, call.handover)
+
+
+def _counts(stored: Stored) -> tuple[int, ...]:
+    usage = stored.usage
+    return (usage.input, usage.cache_read, usage.cache_write, usage.output)

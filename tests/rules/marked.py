@@ -1,0 +1,49 @@
+"""Parts of Markdown files that are made from the code, so that they stay true.
+
+Such a part stands between two marks::
+
+    <!-- made by moves -->
+    ...
+    <!-- end of moves -->
+
+and ``MAKERS`` says which function makes ``moves``. A test compares; ``python -m tests.rules.marked`` writes.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from tests.rules.tree import ROOT
+
+__all__ = ["MAKERS", "documents", "marked", "rewritten"]
+
+# The name of a part → what makes it. Each name is used in one place.
+MAKERS: Mapping[str, Callable[[], str]] = {}
+
+_PART = re.compile(r"<!-- made by (?P<name>[\w-]+) -->\n(?P<text>.*?)<!-- end of (?P=name) -->", re.DOTALL)
+
+
+def documents() -> Iterator[Path]:
+    """The Markdown files of the project."""
+    yield from sorted(ROOT.glob("*.md"))
+    yield from sorted(ROOT.glob("docs/**/*.md"))
+
+
+def marked(text: str) -> dict[str, str]:
+    """The parts of a document, by name."""
+    return {part["name"]: part["text"] for part in _PART.finditer(text)}
+
+
+def rewritten(text: str, makers: Mapping[str, Callable[[], str]]) -> str:
+    """The document with each part made anew; raises ``KeyError`` for a part that nothing makes."""
+
+    def make(part: re.Match[str]) -> str:
+        name = part["name"]
+        return f"<!-- made by {name} -->\n{makers[name]().strip()}\n<!-- end of {name} -->"
+
+    return _PART.sub(make, text)
+
+
+if __name__ == "__main__":
+    for document in documents():
+        document.write_text(rewritten(document.read_text(), MAKERS))
