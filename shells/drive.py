@@ -150,9 +150,9 @@ class Driver:
                 if self._publish is not None:
                     self._publish(operations)
             case CancelModel(ticket=ticket):
-                self._scopes[ticket].cancel()
+                self._cut(ticket, 0)
             case CancelTool(ticket=ticket):
-                self._scopes[ticket].deadline = trio.current_time() + self._grace_s
+                self._cut(ticket, self._grace_s)
             case WakeAt(at=at):
                 if self._timer is not None:
                     self._timer.cancel()
@@ -162,9 +162,9 @@ class Driver:
                 nursery.start_soon(self._watch, effect)
             case RunTool():
                 # Calls of a batch start in call order, which start_soon does not keep.
-                await nursery.start(self._tool, effect)
+                await nursery.start(self._tool, effect, self._scope(effect.ticket))
             case CallModel():
-                nursery.start_soon(self._model, effect)
+                nursery.start_soon(self._model, effect, self._scope(effect.ticket))
             case RunEnded():
                 pass
 
@@ -174,18 +174,31 @@ class Driver:
         else:
             self.put(await perform_journal(order, self._ports.journal, self._ports.now))
 
-    async def _model(self, order: CallModel) -> None:
-        with trio.CancelScope() as scope:
-            self._scopes[order.ticket] = scope
+    def _scope(self, ticket: int) -> trio.CancelScope:
+        scope = self._scopes[ticket] = trio.CancelScope()
+        return scope
+
+    def _cut(self, ticket: int, grace_s: float) -> None:
+        """Stop what was asked for by ``ticket``, unless its answer is on its way already."""
+        scope = self._scopes.get(ticket)
+        if scope is not None:
+            scope.deadline = trio.current_time() + grace_s
+
+    async def _model(self, order: CallModel, scope: trio.CancelScope) -> None:
+        with scope:
             await stream_model(order, self._ports.model, self, self._ports.now)
         del self._scopes[order.ticket]
         if scope.cancelled_caught:
             self.put(ModelCutOff(self._ports.now(), order.ticket))
 
-    async def _tool(self, order: RunTool, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+    async def _tool(
+        self,
+        order: RunTool,
+        scope: trio.CancelScope,
+        task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
+    ) -> None:
         answer: Event | None = None
-        with trio.CancelScope() as scope:
-            self._scopes[order.ticket] = scope
+        with scope:
             task_status.started()
             answer = await perform_tool(order, self._ports.tools, self, self._ports.now)
         del self._scopes[order.ticket]

@@ -4,7 +4,7 @@ Every exception of a port becomes the event that says so; the framework's own ca
 is a rule of a run: the only branches are which port, and which of its answers.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Protocol
 
 from ..effects.feed import ClaimInput, Feed, FeedFailed, FeedPolled, InputClaimed, PollFeed
@@ -28,7 +28,7 @@ from ..effects.journal import (
     StaleAttempt,
     StepSaved,
 )
-from ..effects.model import CallModel, Delta, ModelBroke, ModelPort, ModelStreamed, StreamFailed, StreamFinished
+from ..effects.model import CallModel, Delta, ModelBroke, ModelPort, StreamFailed, StreamFinished
 from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, ToolResult, ToolReturned, ToolSpec
 from ..effects.values import frozen
 from ..effects.vocabulary import Event
@@ -128,26 +128,40 @@ async def perform_feed(order: FeedOrder, feed: Feed, now: Callable[[], int]) -> 
 
 
 async def stream_model(order: CallModel, model: ModelPort, inbox: Inbox, now: Callable[[], int]) -> None:
-    """Ask the model; its deltas go to the inbox as they come, the terminal one last."""
+    """Ask the model; its deltas go to the inbox as they come, the terminal one last, once the stream is closed."""
     ticket = order.ticket
     buffer: list[Delta] = []
     append = buffer.append
+    terminal: StreamFinished | StreamFailed | None = None
+    problem = "the stream ended without a terminal delta"
     try:
-        async for delta in model.stream(order.request):
-            append(delta)
-            if len(buffer) == 1:
-                inbox.put_deltas(ticket, buffer)
-            elif len(buffer) >= BATCH:
-                await inbox.drained(buffer)
-            if isinstance(delta, StreamFinished | StreamFailed):
-                return
-        problem = "the stream ended without a terminal delta"
+        deltas = model.stream(order.request)
+        try:
+            async for delta in deltas:
+                if isinstance(delta, StreamFinished | StreamFailed):
+                    terminal = delta
+                    break
+                append(delta)
+                if len(buffer) == 1:
+                    inbox.put_deltas(ticket, buffer)
+                elif len(buffer) >= BATCH:
+                    await inbox.drained(buffer)
+        finally:
+            await _close(deltas)
     except Exception as error:
         problem = explain(error)
-    if buffer:
-        inbox.put(ModelStreamed(now(), ticket, tuple(buffer)))
-        buffer.clear()
-    inbox.put(ModelBroke(now(), ticket, problem))
+    if terminal is None:
+        inbox.put(ModelBroke(now(), ticket, problem))
+        return
+    append(terminal)
+    if len(buffer) == 1:
+        inbox.put_deltas(ticket, buffer)
+
+
+async def _close(deltas: AsyncIterator[Delta]) -> None:
+    """Let a generator give back what it holds now, not when it is collected."""
+    if isinstance(deltas, AsyncGenerator):
+        await deltas.aclose()
 
 
 async def perform_tool(order: RunTool, tools: Mapping[str, Tool], inbox: Inbox, now: Callable[[], int]) -> Event:

@@ -125,10 +125,12 @@ class Runtime:
 
 
 async def _lay_down(journal: Journal, resume: Resume) -> None:
-    """Write what a run left into an empty journal."""
+    """Write what a run left into an empty journal; one that never saved a step left nothing."""
+    if resume.state is None:
+        return
     begun = await journal.begin(1)
     step = Step(
-        state=resume.state or b"",
+        state=resume.state,
         logs={name: LogChange(0, entries) for name, entries in resume.logs.items()},
         values=resume.values,
         changes=Changes(blocks=resume.blocks, calls=resume.calls),

@@ -245,15 +245,18 @@ class MessagesReader(AnswerReader):
 # The SDK.
 
 
-def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> SdkClient:
-    headers: dict[str, Any] = {**overruled("ANTHROPIC_CUSTOM_HEADERS", sdk.omit), "Accept-Encoding": "identity"}
+def _headers(sdk: ModuleType, config: ModelConfig) -> dict[str, Any]:
+    headers: dict[str, Any] = overruled("ANTHROPIC_CUSTOM_HEADERS", sdk.omit)
     if config.base_url != config.vendor.base_url:
-        headers["X-Api-Key"] = config.api_key  # how gateways know it; SDKs since 2.0 send a bearer token only
+        headers["X-Api-Key"] = config.api_key  # how gateways know it; the SDK sends a bearer token since its version 2
+    return headers
+
+
+def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> SdkClient:
     client: SdkClient = sdk.AsyncAnthropic(
         api_key=config.api_key,
         base_url=config.base_url,
         max_retries=0,
-        default_headers={**headers, **config.headers},
         default_query=dict(config.query),
         http_client=http_client,
     )
@@ -261,5 +264,12 @@ def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> SdkClien
 
 
 ANTHROPIC_MESSAGES = WireProtocol(
-    "anthropic-messages", "anthropic", "/v1/messages", valid_id, build_request, MessagesReader, _connect
+    name="anthropic-messages",
+    sdk="anthropic",
+    path="/v1/messages",
+    id_rule=valid_id,
+    build=build_request,
+    reader=MessagesReader,
+    headers=_headers,
+    connect=_connect,
 )

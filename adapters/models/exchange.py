@@ -98,11 +98,20 @@ class RemoteModel:
     async def _ask(self, body: Mapping[str, Any]) -> "_Answer":
         """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
         seconds = self.config.patience.headers_s
-        stream_cls = self._sdk.AsyncStream[object]
+        headers = {
+            **self._protocol.headers(self._sdk, self.config),
+            "Accept-Encoding": "identity",  # compression would hold pieces back, and can be a bomb
+            **self.config.headers,
+        }
         try:
             with trio.fail_after(seconds):
                 stream = await self._connected().post(
-                    self._protocol.path, cast_to=object, body=body, stream=True, stream_cls=stream_cls
+                    self._protocol.path,
+                    cast_to=object,
+                    body=body,
+                    options={"headers": headers},
+                    stream=True,
+                    stream_cls=self._sdk.AsyncStream[object],
                 )
         except trio.TooSlowError:
             phrase = f"{self.config.host} did not answer within {seconds:g} s"
@@ -176,9 +185,16 @@ class _Answer:
                 pass
 
     async def aclose(self) -> None:
-        """Let go of the response, whatever state it is in."""
+        """Let go of the response, whatever state it is in.
+
+        What is still arriving is ended by a read that is cancelled at once: closing the outermost of the HTTP library's
+        nested generators would leave the innermost to the garbage collector.
+        """
+        with contextlib.suppress(Exception), trio.CancelScope(shield=True) as scope:
+            scope.cancel()
+            while await anext(self._chunks, b""):
+                pass
         with contextlib.suppress(Exception), trio.move_on_after(GRACE_S, shield=True):
-            await self._chunks.aclose()
             await self._response.aclose()
 
     def _rest(self) -> list[ServerEvent] | None:

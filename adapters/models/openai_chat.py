@@ -239,20 +239,32 @@ def usage_of(usage: dict[str, Any]) -> Usage:
 # The SDK.
 
 
-def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> SdkClient:
+def _headers(sdk: ModuleType, config: ModelConfig) -> dict[str, Any]:
     headers: dict[str, Any] = overruled("OPENAI_CUSTOM_HEADERS", sdk.omit)
-    headers |= {"OpenAI-Organization": sdk.omit, "OpenAI-Project": sdk.omit, "Accept-Encoding": "identity"}
+    headers |= {"OpenAI-Organization": sdk.omit, "OpenAI-Project": sdk.omit}
     if not config.api_key:
         headers["Authorization"] = sdk.omit
+    return headers
+
+
+def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> SdkClient:
     client: SdkClient = sdk.AsyncOpenAI(
         api_key=config.api_key or "none",
         base_url=config.base_url,
         max_retries=0,
-        default_headers={**headers, **config.headers},
         default_query=dict(config.query),
         http_client=http_client,
     )
     return client
 
 
-OPENAI_CHAT = WireProtocol("openai-chat", "openai", "/chat/completions", valid_id, build_request, ChatReader, _connect)
+OPENAI_CHAT = WireProtocol(
+    name="openai-chat",
+    sdk="openai",
+    path="/chat/completions",
+    id_rule=valid_id,
+    build=build_request,
+    reader=ChatReader,
+    headers=_headers,
+    connect=_connect,
+)

@@ -20,7 +20,7 @@ __all__ = ["SdkClient", "WireProtocol"]
 class SdkClient(Protocol):
     """What is used of an SDK's async client."""
 
-    async def post(self, path: str, *, cast_to: Any, body: Any, stream: Any, stream_cls: Any) -> Any:
+    async def post(self, path: str, *, cast_to: Any, body: Any, options: Any, stream: Any, stream_cls: Any) -> Any:
         """Send a request; gives a stream object that holds the open ``response``."""
         ...
 
@@ -34,7 +34,7 @@ class WireProtocol:
     """One wire format.
 
     ``sdk`` is the module to import, ``path`` where requests go below the base URL, ``id_rule`` makes call ids valid.
-    ``connect`` makes the SDK's client from the module, a configuration and an HTTP client.
+    ``headers`` are those that differ from what the SDK would send, ``connect`` makes its client on an HTTP client.
     """
 
     name: str
@@ -43,4 +43,5 @@ class WireProtocol:
     id_rule: IdRule
     build: Callable[[ModelRequest, ModelConfig, Boundary | None], dict[str, Any]]
     reader: Callable[[ModelConfig], AnswerReader]
+    headers: Callable[[ModuleType, ModelConfig], dict[str, Any]]
     connect: Callable[[ModuleType, ModelConfig, Any], SdkClient]

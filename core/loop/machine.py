@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ...effects.model import Delta
 from ...effects.sequence import Seq
-from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, Message, Sealed, calls_of
+from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, Message, Sealed, calls_of, clean_text
 from ...effects.values import field, region, replace
 from .streaming import EMPTY_PARTIAL, Growth, Partial, Terminal, fold_deltas
 
@@ -133,8 +133,10 @@ def numbered(message: AssistantMessage, place: int) -> AssistantMessage:
     parts: list[AssistantPart] = []
     for index, part in enumerate(message.parts):
         if isinstance(part, CallPart):
-            if not part.id or part.id in taken:
-                part = replace(part, id=f"call_{place}_{index}")
-            taken.add(part.id)
+            call_id = clean_text(part.id)
+            if not call_id or call_id in taken:
+                call_id = f"call_{place}_{index}"
+            taken.add(call_id)
+            part = replace(part, id=call_id)
         parts.append(part)
     return replace(message, parts=tuple(parts))

@@ -73,7 +73,7 @@ class Growth:
 
 
 def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, tuple[Growth, ...], Terminal | None]:
-    """The answer after a batch, what the batch added block by block, and the terminal delta if it came.
+    """The answer after a batch, what the batch added (in the order of the blocks), and the terminal delta if it came.
 
     A second ``Started`` is ignored; text for a block that was never announced opens a text block; whatever follows a
     terminal delta is ignored.
@@ -106,8 +106,10 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
             terminal = delta
             break
     growths: list[Growth] = []
-    for index, grown in texts.items():
-        text = "".join(grown)
+    for index in blocks:
+        if index not in texts:
+            continue
+        text = "".join(texts[index])
         if text:
             blocks[index] = replace(blocks[index], text=blocks[index].text.append(text))
         growths.append(Growth(index, blocks[index], text, index in announced))

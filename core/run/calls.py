@@ -14,7 +14,7 @@ from ...effects.display import UpsertBlock
 from ...effects.journal import CallSaved
 from ...effects.record import Block, CallStatus, Handover, ToolCall
 from ...effects.tool import ToolCutOff, ToolFailed, ToolProgressed, ToolResult, ToolReturned
-from ...effects.transcript import CallPart, Content, Sealed, TextPart, ToolResultMessage, parts_of, without_nul
+from ...effects.transcript import CallPart, Content, Sealed, TextPart, ToolResultMessage, clean_json, parts_of, without_nul
 from ...effects.transcript.encoding import converter_for_values
 from ...effects.values import replace
 from ..loop import Acting, begin, settle, startable
@@ -35,7 +35,7 @@ from .state import (
 
 __all__ = [
     "abandon_writes", "call_record", "cut_calls", "empty_batch", "error_text", "interrupted_outcome", "live_calls", "model_content", "on_call_saved",
-    "on_tool_answer", "on_tool_progressed", "parse_arguments", "put", "resettle", "result_message", "start_calls",
+    "on_tool_answer", "on_tool_progressed", "parse_arguments", "put", "record_name", "resettle", "result_message", "start_calls",
     "waiting",
 ]
 
@@ -45,18 +45,23 @@ _converter = converter_for_values()
 # --- records
 
 
-def call_record(rules: Rules, part: CallPart, record_id: str, model_call_id: str) -> ToolCall:
+def record_name(rules: Rules, part: CallPart) -> str:
+    """The name of a call's record; raises whatever the host's function raises."""
+    namer = rules.record_names.get(part.name)
+    return (namer(without_nul(part.arguments)) if namer else "") or part.name
+
+
+def call_record(rules: Rules, part: CallPart, name: str, record_id: str, model_call_id: str) -> ToolCall:
     """The queued record of a call. An unregistered tool counts as one with side effects that cannot be repeated."""
     tool = rules.tools.get(part.name)
     arguments = without_nul(part.arguments)
-    namer = rules.record_names.get(part.name)
     return ToolCall(
         id=record_id,
         status=CallStatus.QUEUED,
         rev=1,
         model_call_id=model_call_id,
         call_id=part.id,
-        name=(namer(arguments) if namer else "") or part.name,
+        name=name,
         arguments=arguments,
         digest=blake2b(arguments.encode(), digest_size=8).hexdigest(),
         replayable=tool is not None and tool.replayable,
@@ -142,7 +147,6 @@ def _outcome(state: RunState, live: LiveCall, **fields: Any) -> RunState:
     record = replace(
         record,
         rev=record.rev + 1,
-        started_at=record.started_at if record.started_at is not None else now,
         completed_at=now,
         **fields,
     )
@@ -172,7 +176,7 @@ def start_calls(state: RunState, rules: Rules) -> RunState:
         live, part = lives[index], acting.calls[index]
         problem = _problem(state, rules, part)
         if problem:
-            state = _outcome(state, live, status=CallStatus.FAILED, error=problem)
+            state = _outcome(state, live, status=CallStatus.FAILED, error=problem, started_at=state.clock.now)
             continue
         record = replace(
             live.record, status=CallStatus.RUNNING, rev=live.record.rev + 1, started_at=state.clock.now
@@ -198,8 +202,6 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, record_id: st
     live = state.batch.live[record_id]
     record = event.call
     live = replace(live, record=record, writing=None, saved_rev=record.rev)
-    if record.id != record_id:
-        raise ValueError(f"the journal answered for call {record.id} instead of {record_id}")
     match live.phase:
         case CallStarting() if record.settled or record.handover:
             return _settled(state, live, rules)
@@ -245,7 +247,7 @@ def _result_fields(result: ToolResult) -> dict[str, Any]:
         return {"status": CallStatus.FAILED, "error": text}
     parts = None
     if not isinstance(result.content, str) and result.content is not None:
-        parts = msgspec.json.encode(_converter.unstructure(result.content, Content)).decode()
+        parts = msgspec.json.encode(clean_json(_converter.unstructure(result.content, Content))).decode()
     return {"status": CallStatus.SUCCEEDED, "result": text, "parts": parts, "media": result.media}
 
 

@@ -7,7 +7,7 @@ with the outcome; the lease is given back; then, with nothing in flight, the run
 from ...effects.lifecycle import RunResult
 from ...effects.outcome import Failed, FailureKind, Outcome
 from ...effects.record import Standing
-from ...effects.transcript import ZERO_USAGE, ModelError
+from ...effects.transcript import ZERO_USAGE, ModelError, clean_text
 from ...effects.values import replace
 from ..loop import Asking, rest
 from .calls import abandon_writes, cut_calls
@@ -28,7 +28,7 @@ def fail(
     save: bool = True,
 ) -> RunState:
     """The run fails; a run that is ending already keeps the failure it had."""
-    return close_run(state, rules, Failed(kind, message, state.feed.claimed, error), save)
+    return close_run(state, rules, Failed(kind, clean_text(message), state.feed.claimed, error), save)
 
 
 def close_run(state: RunState, rules: Rules, outcome: Outcome, save: bool = True) -> RunState:
@@ -50,13 +50,10 @@ def _stop_model(state: RunState) -> RunState:
     phase = state.loop.phase
     if not isinstance(phase, Asking):
         return state
-    model = replace(state.model, wanted=False, ticket=None, withdrawn=state.model.ticket)
-    usage = state.process.usage
-    if state.model.ticket is not None:
-        usage = usage + phase.partial.usage
+    late = ZERO_USAGE if state.model.ticket is None else phase.partial.usage
+    model = replace(state.model, wanted=False, ticket=None, withdrawn=state.model.ticket, late=late)
     text = "".join(state.process.candidate).strip()
-    state = replace(state, model=model, process=replace(state.process, usage=usage))
-    state = withdraw(state)
+    state = withdraw(replace(state, model=model))
     state = replace(state, loop=rest(state.loop))
     return keep_text(state, text, Standing.BROKEN_OFF) if text else state
 
@@ -66,7 +63,7 @@ def on_unwritable(state: RunState, rules: Rules, kind: FailureKind, message: str
 
     A failure that was decided before stands; an outcome that is not saved is no outcome.
     """
-    failure = Failed(kind, message, state.feed.claimed)
+    failure = Failed(kind, clean_text(message), state.feed.claimed)
     life = state.life
     if not isinstance(life, Closing):
         closing = Closing(failure, save=False, writable=False, given_back=True)

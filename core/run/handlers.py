@@ -36,8 +36,9 @@ from ...effects.model import (
     StreamFinished,
     UsageReported,
 )
-from ...effects.outcome import Failed, FailureKind
+from ...effects.outcome import FailureKind
 from ...effects.tool import ToolCutOff, ToolFailed, ToolReturned
+from ...effects.transcript import ZERO_USAGE
 from ...effects.values import frozen, replace
 from . import calls, ending, inputs, saving, turns
 from .recovery import restore
@@ -83,7 +84,7 @@ def on_cancel(state: RunState, event: CancelAsked, rules: Rules, subject: str) -
 
 def _cancelled(state: RunState, rules: Rules, reason: str) -> RunState:
     text = "the run was cancelled" if reason == "cancelled" else f"the run was cancelled: {reason}"
-    return ending.close_run(state, rules, Failed(FailureKind.CANCELLED, text, state.feed.claimed))
+    return ending.fail(state, rules, FailureKind.CANCELLED, text)
 
 
 def on_begun(state: RunState, event: AttemptBegun, rules: Rules, subject: str) -> RunState:
@@ -233,19 +234,22 @@ def on_withdrawn_model(
     state: RunState, event: ModelStreamed | ModelCutOff | ModelBroke, rules: Rules, subject: str
 ) -> RunState:
     """What a withdrawn call still says counts for its usage and for nothing else."""
-    if not isinstance(event, ModelStreamed):
-        return replace(state, model=replace(state.model, withdrawn=None))
-    reports = [delta.usage for delta in event.deltas if isinstance(delta, UsageReported)]
-    if reports:
-        process = state.process
-        state = replace(state, process=replace(process, usage=process.usage + reports[-1]))
-    if event.deltas and isinstance(event.deltas[-1], StreamFinished | StreamFailed):
-        state = replace(state, model=replace(state.model, withdrawn=None))
-    return state
+    late, over = state.model.late, True
+    if isinstance(event, ModelStreamed):
+        reports = [delta.usage for delta in event.deltas if isinstance(delta, UsageReported)]
+        late = reports[-1] if reports else late
+        over = bool(event.deltas) and isinstance(event.deltas[-1], StreamFinished | StreamFailed)
+    if not over:
+        return replace(state, model=replace(state.model, late=late))
+    process = replace(state.process, usage=state.process.usage + late)
+    return replace(state, process=process, model=replace(state.model, withdrawn=None, late=ZERO_USAGE))
 
 
 def on_call_saved(state: RunState, event: CallSaved, rules: Rules, subject: str) -> RunState:
     """The store's record is adopted."""
+    if event.call.id != subject:
+        text = f"the journal was given call {subject} to save, and answered with call {event.call.id}"
+        return ending.on_unwritable(_not_written(state, subject), rules, FailureKind.CONTRACT_BREACH, text)
     return calls.on_call_saved(state, event, rules, subject)
 
 

@@ -85,8 +85,9 @@ def enter_input(state: RunState, messages: tuple[InputMessage, ...]) -> tuple[Ru
     """The messages that are new here, as they enter the context; each id and revision enters once (N-17)."""
     fresh: dict[str, InputMessage] = {}
     for message in messages:
-        if message.key not in state.feed.seen:
-            fresh.setdefault(message.key, message)
+        key = clean_text(message.key)
+        if key not in state.feed.seen:
+            fresh.setdefault(key, message)
     if not fresh:
         return state, ()
     items = tuple(Sealed.of(_entering(message, state.clock.now)) for message in fresh.values())

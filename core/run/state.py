@@ -154,13 +154,17 @@ class Turn:
 
 @region
 class ModelRegion:
-    """The model call in flight, and the one that is withdrawn (``cancelled`` once asked for) and has yet to answer."""
+    """The model call in flight, and the one that is withdrawn (``cancelled`` once asked for) and has yet to answer.
+
+    ``late`` is what the withdrawn call has used so far; it is counted with its answer.
+    """
 
     wanted: bool = False
     ticket: int | None = None
     withdrawn: int | None = None
     cancelled: bool = False
     call_id: str = ""
+    late: Usage = ZERO_USAGE
 
 
 # --- calls of the running batch

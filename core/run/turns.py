@@ -5,11 +5,11 @@ from ...effects.feed import InputMessage
 from ...effects.model import ModelBroke, ModelCutOff, ModelStreamed, StreamFailed
 from ...effects.outcome import FailureKind
 from ...effects.record import Block, BlockKind, CallStatus, Standing
-from ...effects.transcript import AssistantMessage, CallPart, ErrorKind, ModelError, Sealed, StopReason, Usage, calls_of, text_of
+from ...effects.transcript import AssistantMessage, CallPart, ErrorKind, ModelError, Sealed, StopReason, Usage, calls_of, clean_text, text_of
 from ...effects.values import replace
 from ..loop import Acting, Asking, Item, accept, ask, close, message_of, numbered, rest, stream
 from ..text import fill
-from .calls import call_record, empty_batch, live_calls, result_message
+from .calls import call_record, empty_batch, live_calls, record_name, result_message
 from .ending import fail
 from .inputs import enter_input
 from .log import Entry, EntryKind
@@ -112,8 +112,8 @@ def _empty(state: RunState, message: AssistantMessage, rules: Rules) -> RunState
 
 
 def _accept_text(state: RunState, message: AssistantMessage) -> RunState:
+    message, item = _sealed(message)
     state, blocks = finalise(state, message)
-    item = Sealed.of(message)
     state = replace(
         _add_blocks(state, blocks),
         loop=accept(state.loop, message, item),
@@ -123,13 +123,19 @@ def _accept_text(state: RunState, message: AssistantMessage) -> RunState:
 
 
 def _accept_calls(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
-    message = numbered(message, len(state.loop.context))
+    message, item = _sealed(numbered(message, len(state.loop.context)))
+    try:
+        names = tuple(record_name(rules, part) for part in calls_of(message))
+    except Exception as error:
+        text = f"the record name of a call could not be computed: {type(error).__name__}: {error}"
+        return fail(state, rules, FailureKind.EXTENSION, text)
     state, blocks = finalise(state, message)
     state = _add_blocks(state, blocks)
     linked = [block for block in blocks if block.kind is BlockKind.TOOL_CALL]
     parts = calls_of(message)
     records = tuple(
-        call_record(rules, part, block.call_id, state.model.call_id) for part, block in zip(parts, linked, strict=True)
+        call_record(rules, part, name, block.call_id, state.model.call_id)
+        for part, name, block in zip(parts, names, linked, strict=True)
     )
     over = final_iteration(state, rules)
     if over:
@@ -150,12 +156,22 @@ def _accept_calls(state: RunState, message: AssistantMessage, rules: Rules) -> R
     if over:
         # Decision 3: the budget is spent, the output is no answer, and nothing can stand in for one.
         state = replace(state, process=replace(state.process, calls=state.process.calls.extend(records)))
+        views = (block_view(block, record) for block, record in zip(linked, records, strict=True))
+        state = show(state, *map(UpsertBlock, views))
         text = f"the model still called tools in the last of the turn's {state.turn.iterations} iterations"
         return fail(replace(state, loop=rest(loop)), rules, FailureKind.TOOL_LIMIT, text)
     batch = replace(
         live_calls(records, {block.call_id: block for block in linked}), cut=message.stop is StopReason.LENGTH
     )
     return replace(state, loop=loop, batch=batch, turn=replace(state.turn, phase=Looping(mark)))
+
+
+def _sealed(message: AssistantMessage) -> tuple[AssistantMessage, Sealed]:
+    """The output as it is stored, and sealed for the context."""
+    item = Sealed.of(message)
+    stored = item.open()
+    assert isinstance(stored, AssistantMessage)
+    return stored, item
 
 
 def _sequential(rules: Rules, parts: tuple[CallPart, ...]) -> bool:
@@ -215,4 +231,5 @@ def _count(state: RunState, usage: Usage) -> RunState:
 
 def _model_failure(state: RunState, error: ModelError, rules: Rules) -> RunState:
     kind = FailureKind.REFUSED if error.kind is ErrorKind.REFUSED else FailureKind.MODEL
+    error = replace(error, message=clean_text(error.message), code=error.code and clean_text(error.code))
     return fail(state, rules, kind, error.message, error)

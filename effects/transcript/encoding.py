@@ -10,7 +10,6 @@ from typing import Any, get_args, get_origin
 import attrs
 import cattrs
 import msgspec
-from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 from cattrs.preconf.msgspec import MsgspecJsonConverter, make_converter
 from cattrs.strategies import configure_tagged_union
@@ -32,6 +31,7 @@ from .messages import (
     ToolResultMessage,
     UserMessage,
 )
+from .text import clean_json
 
 __all__ = ["DecodeError", "Sealed", "converter_for_values", "decode_message", "encode_message", "structure", "tag"]
 
@@ -87,12 +87,13 @@ def _is_tuple(wanted: Any) -> bool:
 
 
 def _tuple(wanted: Any, converter: cattrs.Converter) -> Callable[[Any, Any], Any]:
-    items = homogenous_tuple_structure_factory(wanted, converter)
+    many = list[get_args(wanted)[0]]
+    items = converter.get_structure_hook(many)
 
     def structured(value: Any, _: Any) -> Any:
         if not isinstance(value, list | tuple):
             raise DecodeError(f"expected a list, got {type(value).__name__}")
-        return items(value, wanted)
+        return tuple(items(value, many))
 
     return structured
 
@@ -170,8 +171,11 @@ class Sealed:
 
     @classmethod
     def of(cls, message: Message) -> "Sealed":
-        """Seal a message, keeping it at hand."""
-        return cls(encode_message(message), message)
+        """Seal a message, keeping it at hand; unpaired surrogates in it are replaced (decision 45)."""
+        try:
+            return cls(encode_message(message), message)
+        except UnicodeEncodeError:
+            return cls(msgspec.json.encode(clean_json(_converter.unstructure(message, Message))))
 
     def open(self) -> Message:
         """The message; raises ``DecodeError`` when the bytes are none."""

@@ -1,1 +1,59 @@
-"""."""
+"""The ``turnfold`` command: the only place that names concrete adapters.
+
+Read ``arguments`` first (what can be said), then a module a command: ``demo``, ``chat``, ``runs``, ``show``, ``resume``.
+``conversation`` and ``execution`` carry runs out for them, ``render`` and ``screen`` show that, and ``errors`` turns
+whatever goes wrong into one line and an exit code. ``main`` is all that others call.
+"""
+
+import contextlib
+import importlib
+import io
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+
+from .arguments import parse
+from .exits import ExitCode
+
+__all__ = ["ExitCode", "main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code (see ``ExitCode``), whatever happens."""
+    _be_lenient()
+    debug = "--debug" in (sys.argv[1:] if argv is None else argv)
+    try:
+        arguments = parse(argv)
+        command: Callable[..., int] = importlib.import_module(f".{arguments.command}", __name__).run
+        code = command(arguments)
+        sys.stdout.flush()
+        return int(code)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ExitCode.OK)
+    except BaseException as error:
+        if debug:
+            traceback.print_exc()
+        return _explain(error)
+
+
+def _explain(error: BaseException) -> int:
+    # What it needs takes long to import, and only an error needs it.
+    from .errors import explained
+
+    text, code = explained(error)
+    if code is ExitCode.BROKEN_PIPE:
+        # Nobody reads us any more; without this the interpreter would complain about it when it ends.
+        with contextlib.suppress(OSError, ValueError, io.UnsupportedOperation):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    elif text:
+        with contextlib.suppress(OSError):
+            print(f"turnfold: {text}", file=sys.stderr)
+    return int(code)
+
+
+def _be_lenient() -> None:
+    """A terminal that lacks a character gets a question mark, not an end."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")

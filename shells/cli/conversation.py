@@ -6,6 +6,7 @@ this process or another.
 
 import sys
 import time
+from collections.abc import Awaitable, Callable
 
 import trio
 
@@ -33,6 +34,8 @@ class Chat:
         self.live = sys.stdin.isatty() and sys.stdout.isatty()
         self.notes = self.out if self.live else Screen(sys.stderr)
         self.job = job
+        self.ask: Callable[[Holder], Awaitable[bool]] | None = None
+        """Asks a person whether to take the run over from a process that has it; without one nobody is asked."""
         self._store = store
         self._take_over = take_over
         self._view: LiveView | None = None
@@ -51,25 +54,50 @@ class Chat:
         found = exchanges(self.job.run_id, resume)
         return found, await unanswered(self._store, self.job.conversation, self.job.run_id, resume)
 
-    async def turn(self, take_over: bool = False) -> ExitCode:
+    async def turn(self) -> ExitCode:
         """Let the run go on until it has answered, failed, or was stopped by Ctrl-C.
 
-        Raises ``CliError`` when the conversation cannot go on at all.
+        Raises ``CliError`` when the conversation cannot go on at all, or when another process is at it and there is
+        nobody to ask what to do about that.
         """
+        while not self.interrupts.leaving:
+            holder = await self.holder()
+            if holder is None or self._take_over or await self._make_way(holder):
+                take_over, self._take_over = self._take_over, False
+                try:
+                    return await self._execute(take_over)
+                except RunBusy:
+                    self.notes.finish()
+        return ExitCode.INTERRUPTED
+
+    async def _make_way(self, holder: Holder) -> bool:
+        """Wait until the run may be free; whether it is to be taken over instead."""
+        if not holder.gone:
+            if self.ask is None:
+                raise CliError(f"{holder}; try again later, or say --take-over", ExitCode.BUSY)
+            if await self.ask(holder):
+                self._take_over = True
+                return True
+        await self.wait_for(holder)
+        return False
+
+    async def _execute(self, take_over: bool) -> ExitCode:
         view = await self._ready_view()
         outcome: Outcome | None = None
         self.notes.hint(f"  {self.job.meta.get('model', 'the model')} …")
         try:
             with self.interrupts.turn():
                 outcome = await carry_out(self._store, self.job, view.show, take_over)
-        finally:
+        except BaseException:
             view.ended()
+            raise
         if outcome is None:
             standing = await self.standing()
             outcome = standing.outcome if isinstance(standing, Answered) else None
         if isinstance(outcome, Delivered | Completed):
             await self.deliver(outcome)
             return ExitCode.OK
+        view.ended()
         return self._unanswered(outcome)
 
     async def deliver(self, outcome: Delivered | Completed) -> None:
@@ -87,16 +115,15 @@ class Chat:
         """Whoever holds the run now."""
         return holder_of(await self._store.run(self.job.run_id))
 
-    async def wait_for(self, holder: Holder) -> bool:
-        """Wait until the holder's lease runs out; whether nobody left meanwhile."""
-        with self.interrupts.waiting() as scope:
+    async def wait_for(self, holder: Holder) -> None:
+        """Wait until the holder's lease runs out, or until Ctrl-C."""
+        with self.interrupts.waiting():
             if not self.notes.style.moves:
                 self.notes.line(f"turnfold: {holder}: waiting for that")
-            while (left := holder.until - time.time_ns() // 1_000_000) > 0:
+            while (left := holder.until - time.time_ns() // 1_000_000) >= 0:
                 self.notes.hint(f"  {holder}: waiting {left // 1000 + 1} s")
                 await trio.sleep(min(1000, left + 1) / 1000)
-            self.notes.finish()
-        return not scope.cancelled_caught
+        self.notes.finish()
 
     def complain(self, text: str) -> None:
         """Say what went wrong, as everywhere: one line, with our name."""

@@ -1,7 +1,7 @@
 """One execution in a simulated world: its fold, its state, and what it asked for and has not been told yet."""
 
 from collections.abc import Callable
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from ...core.run import Fold, RunState
 from ...effects.clock import WakeAt
@@ -18,8 +18,8 @@ from .scenario import Output
 
 __all__ = ["Answer", "Executor", "JournalOrder", "Pending", "is_journal_order"]
 
-Answer = Callable[[int], Event]
-"""An answer that only wants its time."""
+Answer = tuple[Callable[..., Event], tuple[Any, ...]]
+"""An event that only wants its time and its ticket: its class and what else it holds."""
 
 JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
 
@@ -50,11 +50,10 @@ class Pending:
 class Executor:
     """One execution, alive until it ends by itself (``result``) or dies."""
 
-    def __init__(self, number: int, fold: Fold, began_at: int) -> None:
+    def __init__(self, number: int, fold: Fold) -> None:
         self.number = number
         self.fold = fold
         self.state: RunState = fold.start()
-        self.began_at = began_at
         self.pending: dict[int, Pending] = {}
         self.wake: int | None = None
         self.result: RunResult | None = None
@@ -72,8 +71,9 @@ class Executor:
         """Whether it still does anything."""
         return self.result is None and not self.died
 
-    def take(self, effects: tuple[Effect, ...]) -> None:
-        """Note what it asked for; raises ``KeyError`` when it withdraws what it never asked for."""
+    def take(self, effects: tuple[Effect, ...]) -> list[Order]:
+        """Note and return what it asked for; raises ``KeyError`` when it withdraws what is not out."""
+        orders: list[Order] = []
         for effect in effects:
             match effect:
                 case Publish(operations=operations):
@@ -86,6 +86,8 @@ class Executor:
                     self.pending[ticket].cancelled = True
                 case _:
                     self.pending[effect.ticket] = Pending(effect)
+                    orders.append(effect)
+        return orders
 
     def settled(self, ticket: int) -> None:
         """The last answer to an order is in."""

@@ -86,6 +86,17 @@ class Output:
         last = self.deltas[-1] if self.deltas else None
         return last if isinstance(last, StreamFinished | StreamFailed) else None
 
+    @property
+    def text(self) -> str:
+        """All its text, thoughts and arguments left out."""
+        texts = {delta.index for delta in self.deltas if isinstance(delta, BlockStarted) and delta.kind is DeltaKind.TEXT}
+        return "".join(delta.text for delta in self.deltas if isinstance(delta, BlockDelta) and delta.index in texts)
+
+    @property
+    def with_calls(self) -> bool:
+        """Whether it calls tools."""
+        return any(isinstance(delta, BlockStarted) and delta.kind is DeltaKind.CALL for delta in self.deltas)
+
 
 DEMO_TOOLS = (
     ToolSpec(ToolDeclaration("lookup"), replayable=True),

@@ -1,48 +1,228 @@
-"""``World``: one run, everything around it, and a schedule that says what happens next. No I/O, no randomness, no time.
+"""``World``: one run and everything around it, without I/O, randomness or time of its own.
 
-A world is deterministic: the same scenario and the same schedule give the same events, effects and bytes. ``step``
-takes the next number of a schedule, ``settle`` switches the troubles off and demands that the run comes to an end.
-After every event all promises are checked; the first that is broken raises ``PromiseBroken`` with the whole story.
-
-Read ``choices`` for what may happen, this module for how it happens.
+Here is what a world holds and the few ways in which anything changes: an event is delivered, something is stored, an
+execution begins or dies, input arrives, the host writes. ``ports`` says how orders are carried out, ``choices`` what may
+happen next, ``settling`` how a world is brought to its end. After every event all promises are checked; the first that
+is broken raises ``PromiseBroken`` with the whole story.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
+from typing import NoReturn
 
 from ...core.invariants import broken, promise
-from ...core.run import Ended, Fold, IllegalEvent, Rules, rules_for
-from ...effects.clock import Woke
-from ...effects.feed import ClaimInput, FeedFailed, FeedPolled, FeedWatched, InputClaimed, InputSignalled, PollFeed
-from ...effects.feed import WatchFeed
-from ...effects.journal import (
-    AttemptBegun,
-    AttemptEnded,
-    AttemptRefused,
-    AttemptStale,
-    BeginAttempt,
-    Begun,
-    CallSaved,
-    CallUpdate,
-    EndAttempt,
-    LeaseRenewed,
-    RenewLease,
-    SaveCall,
-    SaveStep,
-    StepSaved,
-)
+from ...core.run import Fold, IllegalEvent, Rules, rules_for
+from ...effects.feed import FeedFailed, InputClaimed, InputSignalled, WatchFeed
+from ...effects.journal import AttemptBegun, AttemptStale, CallSaved, CallUpdate, JournalFailed
 from ...effects.lifecycle import CancelAsked, RunStarted
-from ...effects.model import CallModel, Delta, ModelBroke, ModelCutOff, ModelStreamed, StreamFailed, StreamFinished
-from ...effects.outcome import Delivered, FailureKind, Suspended
-from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolProgressed, ToolResult, ToolReturned
-from ...effects.transcript import StopReason, TextPart, calls_of, text_of
+from ...effects.model import ModelBroke
+from ...effects.outcome import Delivered
 from ...effects.values import replace
 from ...effects.vocabulary import Effect, Event
-from ...core.loop import EMPTY_PARTIAL, fold_deltas, message_of
-from . import store
-from .executor import Answer, Executor, JournalOrder, Pending, is_journal_order
-from .scenario import Behaviour, Output, Scenario, says
-from .store import BadWrite, Conversation, Stored
+from .executor import Executor
+from .scenario import Output, Scenario, says
+from .store import Conversation, Stored, overlay
 from .trace import Trace
 from .witness import Complaint, PromiseBroken, Witness
 
 __all__ = ["World"]
+
+_BLAMES: dict[type, str] = {
+    JournalFailed: "journal",
+    AttemptStale: "stale",
+    FeedFailed: "feed",
+    CancelAsked: "cancel",
+    ModelBroke: "broke",
+}
+
+
+class World:
+    """One run in its world. ``fold`` makes the fold under test from its rules."""
+
+    def __init__(self, scenario: Scenario, fold: type[Fold] = Fold) -> None:
+        self.scenario = scenario
+        self.rules: Rules = rules_for(scenario.spec)
+        self.now = 1_000_000
+        self.stored = Stored()
+        self.conversation = Conversation(scenario.inputs)
+        self.executors: list[Executor] = []
+        self.trace = Trace()
+        self.schedule: list[int] = []
+        self.calm = False
+        self.said = 0
+        self.arrived = 0
+        self.crashes = scenario.crashes
+        self.rivals = scenario.rivals
+        self.faults = scenario.faults
+        self.cancelled = False
+        self.bytes_written = 0
+        self.witness = Witness(self.rules)
+        self._fold = fold(self.rules)
+
+    # --- what is there
+
+    @property
+    def alive(self) -> list[Executor]:
+        """The executors that still do something, the oldest first."""
+        return [executor for executor in self.executors if executor.alive]
+
+    @property
+    def last(self) -> Executor | None:
+        """The execution that began last."""
+        return self.executors[-1] if self.executors else None
+
+    # --- executions
+
+    def begin(self, take_over: bool = False) -> Executor:
+        """A new execution begins now."""
+        executor = Executor(len(self.executors) + 1, self._fold)
+        self.executors.append(executor)
+        seed = f"seed {executor.number}".encode()
+        self.deliver(executor, RunStarted(self.now, seed, take_over))
+        return executor
+
+    def crash(self, executor: Executor) -> None:
+        """The executor dies: whatever it knew, and what was not carried out, is gone."""
+        executor.died = True
+        self.trace.add(0, f"executor {executor.number} dies")
+
+    def cancel(self, executor: Executor) -> None:
+        """Somebody wants the run to stop."""
+        self.deliver(executor, CancelAsked(self.now))
+
+    # --- events
+
+    def deliver(self, executor: Executor, event: Event) -> None:
+        """Fold one event, take what is asked, and check every promise."""
+        self._learn(executor, event)
+        before = executor.state
+        try:
+            after, effects = executor.fold.reduce(before, event)
+        except Exception as error:
+            self.trace.add(executor.number, event)
+            self.fail("the fold takes every event that can happen", f"{type(error).__name__}: {error}", error)
+        executor.state, executor.last = after, event
+        self.trace.add(executor.number, event, effects)
+        names = broken(before, after, effects, self.rules)
+        if names:
+            self.fail(names[0], promise(names[0]))
+        self._take(executor, effects)
+
+    def refuse(self, executor: Executor, event: Event) -> None:
+        """Deliver an event that cannot happen: it must be illegal, and leave no trace."""
+        before = repr(executor.state)
+        try:
+            executor.fold.reduce(executor.state, event)
+        except IllegalEvent:
+            if repr(executor.state) == before:
+                return
+            self.trace.add(executor.number, event)
+            self.fail("an illegal event leaves the state untouched", "")
+        except Exception as error:
+            self.trace.add(executor.number, event)
+            self.fail("an event that cannot happen is illegal, and nothing else", f"{error!r}", error)
+        self.trace.add(executor.number, event)
+        self.fail("an event that cannot happen is illegal", "it was taken")
+
+    def _learn(self, executor: Executor, event: Event) -> None:
+        """What an event tells, as the world knows it."""
+        blame = _BLAMES.get(type(event))
+        if blame is not None:
+            executor.blamed.add(blame)
+        if isinstance(event, AttemptBegun):
+            executor.attempt = event.begun.attempt
+            if not self.conversation.messages:
+                executor.blamed.add("no input")
+            if self.scenario.limits.turns:
+                executor.blamed.add("turns")
+        elif isinstance(event, InputClaimed):
+            executor.claimed = event.claim.boundary
+        elif isinstance(event, CallSaved):
+            executor.told[event.call.id] = event.call
+
+    def _take(self, executor: Executor, effects: tuple[Effect, ...]) -> None:
+        try:
+            for order in executor.take(effects):
+                self.witness.asked(executor, order, self.now, self.stored)
+            if executor.result is not None:
+                self.witness.ended(executor, executor.result, self.stored, self.conversation.messages)
+        except Complaint as complaint:
+            self.fail(str(complaint), "")
+        except (KeyError, ValueError) as error:
+            self.fail("orders and notices refer to what is there", f"{type(error).__name__}: {error}", error)
+
+    # --- the store, the feed, the host
+
+    def store(self, after: Stored) -> None:
+        """An executor's write reaches the store."""
+        before, self.stored = self.stored, after
+        try:
+            self.witness.stored(before, after, self.conversation.messages)
+        except Complaint as complaint:
+            self.fail(str(complaint), "")
+
+    def host_writes(self, update: CallUpdate, words: str) -> None:
+        """The host writes what it knows of a call."""
+        self.stored = overlay(self.stored, update)
+        self.witness.hosted(self.stored.calls[update.id])
+        self.trace.add(0, f"the host {words} {update.id}")
+
+    def consume(self) -> None:
+        """The host has passed on what was delivered."""
+        outcome = self.stored.outcome
+        if isinstance(outcome, Delivered):
+            self.conversation = replace(self.conversation, consumed=max(self.conversation.consumed, outcome.boundary))
+            self.trace.add(0, f"the host consumes the input up to {outcome.boundary}")
+
+    def input_arrives(self, signal: bool) -> None:
+        """The next of the later input is there."""
+        message = self.scenario.later[self.arrived]
+        self.arrived += 1
+        self.conversation = replace(self.conversation, messages=(*self.conversation.messages, message))
+        self.trace.add(0, f"input {len(self.conversation.messages)} arrives" + ("" if signal else ", without a signal"))
+        if signal:
+            for executor in self.alive:
+                self.signal(executor)
+
+    def signal(self, executor: Executor) -> None:
+        """The executor's subscription says that there may be something."""
+        for pending in list(executor.pending.values()):
+            if isinstance(pending.order, WatchFeed) and pending.open:
+                self.deliver(executor, InputSignalled(self.now, pending.order.ticket))
+
+    def next_output(self) -> Output:
+        """What the model says the next time it is asked."""
+        self.said += 1
+        outputs = self.scenario.outputs
+        return outputs[self.said - 1] if self.said <= len(outputs) else says(f"last word {self.said}")
+
+    # --- complaints
+
+    def complain(self, complaint: Complaint) -> NoReturn:
+        """Stop the world for what the witness found."""
+        self.fail(str(complaint), "")
+
+    def fail(self, name: str, detail: str, cause: BaseException | None = None) -> NoReturn:
+        """A promise is broken: stop the world and tell the whole story."""
+        raise PromiseBroken(name, self.story(detail)) from cause
+
+    def story(self, detail: str = "") -> str:
+        """The schedule and the trace, for people."""
+        troubles = ", ".join(sorted(trouble.name for trouble in self.scenario.troubles)) or "none"
+        lines = [detail] if detail else []
+        return "\n".join([*lines, f"troubles: {troubles}; schedule: {shortened(self.schedule)}", str(self.trace)])
+
+
+def shortened(schedule: Iterable[int]) -> str:
+    """A schedule with its runs of zeros counted: ``0*12 5 0 3``."""
+    said: list[str] = []
+    zeros = 0
+    for number in (*schedule, -1):
+        if number == 0:
+            zeros += 1
+            continue
+        if zeros:
+            said.append(f"0*{zeros}" if zeros > 1 else "0")
+            zeros = 0
+        if number > 0:
+            said.append(str(number))
+    return " ".join(said)

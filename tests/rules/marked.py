@@ -13,14 +13,27 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from turnfold.core.run import table
+
 from tests.rules.tree import ROOT
+from tests.rules.worked_example import worked_example
 
 __all__ = ["MAKERS", "documents", "marked", "rewritten"]
 
 # The name of a part → what makes it. Each name is used in one place.
-MAKERS: Mapping[str, Callable[[], str]] = {}
+MAKERS: Mapping[str, Callable[[], str]] = {
+    "moves": table,
+    "one-turn": worked_example,
+    "embedding": lambda: _quoted("tests/shells/embedding_example.py"),
+}
 
 _PART = re.compile(r"<!-- made by (?P<name>[\w-]+) -->\n(?P<text>.*?)<!-- end of (?P=name) -->", re.DOTALL)
+
+
+def _quoted(path: str) -> str:
+    """A module without its docstring, as a block of code."""
+    text = (ROOT / path).read_text()
+    return f"```python\n{text.split(chr(34) * 3, 2)[2].strip()}\n```"
 
 
 def documents() -> Iterator[Path]:

@@ -1,0 +1,7 @@
+"""``python -m turnfold.shells.cli``."""
+
+import sys
+
+from . import main
+
+sys.exit(main())

@@ -1,0 +1,139 @@
+"""The command line as it is written: commands, flags, and the help that explains them.
+
+Nothing here imports more than the standard library, so that ``--help`` and a misspelled flag answer at once.
+"""
+
+from argparse import (
+    SUPPRESS,
+    ArgumentParser,
+    ArgumentTypeError,
+    BooleanOptionalAction,
+    Namespace,
+    RawDescriptionHelpFormatter,
+)
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NoReturn
+
+from .exits import CliError
+
+__all__ = ["parse"]
+
+_EPILOG = """\
+exit codes:
+  0  done                              5  another process holds the run
+  1  a turn or a run failed            6  the run waits for something outside
+  2  wrong flags or settings           70 a fault of turnfold's own
+  3  the database cannot be used       130 left with Ctrl-C
+  4  there is no such run
+
+environment:
+  TURNFOLD_BRAND, TURNFOLD_MODEL, TURNFOLD_BASE_URL, TURNFOLD_API_KEY  the model
+  NO_COLOR  no colours           XDG_DATA_HOME  where the database is by default
+"""
+
+
+def parse(argv: Sequence[str] | None) -> Namespace:
+    """The arguments; raises ``CliError`` for wrong ones, and ``SystemExit`` after ``--help`` and ``--version``."""
+    parser = _Parser(
+        prog="turnfold",
+        description="LLM agents as durable, resumable runs: kill the process, and the run goes on where it was.",
+        epilog=_EPILOG,
+        formatter_class=RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"turnfold {_version()}")
+    _debug(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    _add_demo(commands)
+    _add_chat(commands)
+    _add_runs(commands)
+    _add_show(commands)
+    _add_resume(commands)
+    return parser.parse_args(argv)
+
+
+class _Parser(ArgumentParser):
+    """A parser whose errors are ours."""
+
+    def error(self, message: str) -> NoReturn:
+        raise CliError(f"{message}; {self.prog} --help shows what there is")
+
+
+def _add_demo(commands: Any) -> None:
+    parser = _command(commands, "demo", "show a run that is killed and resumed; needs no network and no key")
+    parser.add_argument("--db", metavar="PATH", help="keep the run in this database (default: a temporary one)")
+    parser.add_argument("--keep", action="store_true", help="do not remove the temporary database")
+    parser.add_argument("--fast", action="store_true", help="with shorter pauses")
+
+
+def _add_chat(commands: Any) -> None:
+    parser = _command(commands, "chat", "talk to a model; the conversation outlives the process")
+    _database(parser)
+    parser.add_argument("--conversation", metavar="NAME", default="default", help="which one (default: %(default)s)")
+    _model(parser)
+    parser.add_argument("--take-over", action="store_true", help="take the conversation from a process that holds it")
+
+
+def _add_runs(commands: Any) -> None:
+    parser = _command(commands, "runs", "list the runs in a database, the latest first")
+    _database(parser)
+    parser.add_argument("--limit", type=_positive, default=20, metavar="N", help="at most this many (default: 20)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_show(commands: Any) -> None:
+    parser = _command(commands, "show", "show what a run did: its blocks, calls, results and outcome")
+    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    _database(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON, with results at full length")
+    parser.add_argument("--arguments", action="store_true", help="show the arguments of calls too")
+
+
+def _add_resume(commands: Any) -> None:
+    parser = _command(commands, "resume", "go on with a run of chat or demo that was interrupted")
+    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    _database(parser)
+    _model(parser)
+    parser.add_argument("--wait", action="store_true", help="wait for a process that holds the run")
+    parser.add_argument("--take-over", action="store_true", help="take the run from a process that holds it")
+
+
+def _command(commands: Any, name: str, help: str) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(name, help=help, description=help.capitalize() + ".", allow_abbrev=False)
+    _debug(parser, nested=True)
+    return parser
+
+
+def _debug(parser: ArgumentParser, nested: bool = False) -> None:
+    default: Any = SUPPRESS if nested else False
+    parser.add_argument("--debug", action="store_true", default=default, help="show where an error came from")
+
+
+def _database(parser: ArgumentParser) -> None:
+    parser.add_argument("--db", metavar="PATH", help="the database (default: turnfold/turnfold.db in your data folder)")
+
+
+def _model(parser: ArgumentParser) -> None:
+    group = parser.add_argument_group("model", "what is not given here or in the environment is as it was the last time")
+    group.add_argument("--brand", metavar="NAME", help="openai, anthropic, ollama or openai_compatible")
+    group.add_argument("--model", metavar="NAME", help="the model's name, as its provider writes it")
+    group.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual address")
+    group.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
+    group.add_argument("--system", metavar="TEXT", help="the instruction that the model gets")
+    group.add_argument("--max-tokens", type=_positive, metavar="N", help="limit each answer to this many tokens")
+    group.add_argument("--tools", action=BooleanOptionalAction, help="offer a clock and a calculator (default: yes)")
+    group.add_argument("--tool", action="append", metavar="MODULE:NAME", help="offer a function of yours; repeatable")
+
+
+def _positive(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return int(text)
+
+
+def _version() -> str:
+    try:
+        return version("turnfold")
+    except PackageNotFoundError:
+        return "(not installed)"

@@ -1,0 +1,119 @@
+"""A server on this machine that answers as a test says, and remembers what it was asked."""
+
+import contextlib
+import functools
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import Any
+
+import trio
+from turnfold.adapters.models import RemoteModel
+from turnfold.effects.model import Delta, ModelRequest
+from turnfold.effects.sequence import Seq
+from turnfold.effects.transcript import UserMessage
+
+REQUEST = ModelRequest("call-1", Seq([UserMessage("hello")]))
+
+
+def in_real_time(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
+    """Run a test under trio on the real clock: sockets take their time, and a jumping clock would run ahead of them."""
+
+    @functools.wraps(test)
+    def run(*args: Any, **kwargs: Any) -> None:
+        async def bounded() -> None:
+            with trio.fail_after(20):
+                await test(*args, **kwargs)
+
+        trio.run(bounded)
+
+    return run
+
+
+class Asked:
+    """One request that arrived: its line, its headers (names in lower case) and its body."""
+
+    def __init__(self, head: bytes, body: bytes) -> None:
+        self.line, *rest = head.decode().split("\r\n")
+        self.headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in rest)}
+        self.body = json.loads(body) if body else None
+
+
+Answer = Callable[[trio.SocketStream, Asked], Awaitable[None]]
+
+
+class Loopback:
+    """The server: ``url`` is its address, ``asked`` what arrived, ``connections`` how many clients came."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.asked: list[Asked] = []
+        self.connections = 0
+        self.url = ""
+        self._answer = answer
+
+    async def serve(self, stream: trio.SocketStream) -> None:
+        self.connections += 1
+        with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
+            while (asked := await _next_request(stream)) is not None:
+                self.asked.append(asked)
+                await self._answer(stream, asked)
+
+
+@contextlib.asynccontextmanager
+async def serving(answer: Answer) -> AsyncIterator[Loopback]:
+    """A server as long as the context lasts."""
+    server = Loopback(answer)
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    server.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, server.serve, [listener])
+        yield server
+        nursery.cancel_scope.cancel()
+
+
+async def _next_request(stream: trio.SocketStream) -> Asked | None:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        piece = await stream.receive_some()
+        if not piece:
+            return None
+        data += piece
+    head, _, body = data.partition(b"\r\n\r\n")
+    asked = Asked(head, b"")
+    length = int(asked.headers.get("content-length", 0))
+    while len(body) < length:
+        body += await stream.receive_some()
+    return Asked(head, body)
+
+
+def streams(pieces: Iterable[bytes], *, ends: bool = True) -> Answer:
+    """Answer with a stream of events in these pieces; without ``ends`` the connection breaks off after them."""
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        await stream.send_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream; charset=utf-8\r\n")
+        await stream.send_all(b"Transfer-Encoding: chunked\r\n\r\n")
+        for piece in pieces:
+            await stream.send_all(b"%x\r\n%b\r\n" % (len(piece), piece))
+            await trio.lowlevel.checkpoint()
+        if ends:
+            await stream.send_all(b"0\r\n\r\n")
+        else:
+            await trio.aclose_forcefully(stream)
+
+    return answer
+
+
+def says(status: str, body: bytes = b"", **headers: str) -> Answer:
+    """Answer with a status and a page."""
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n"
+        head += "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        await stream.send_all(head.encode() + b"\r\n" + body)
+
+    return answer
+
+
+async def ask(model: RemoteModel, request: ModelRequest = REQUEST) -> list[Delta]:
+    """All deltas of one answer."""
+    async with contextlib.aclosing(model.stream(request)) as deltas:
+        return [delta async for delta in deltas]
