@@ -18,6 +18,7 @@ from ..effects.values import replace
 from ..effects.vocabulary import Effect
 from .loop import Acting
 from .run.debts import due
+from .run.log import EntryKind, decode_entry
 from .run.spec import Rules
 from .run.state import (
     Beginning,
@@ -58,15 +59,14 @@ def tools_run_only_when_saved_as_running(state: RunState) -> bool:
 def calls_start_only_when_their_output_is_saved(state: RunState) -> bool:
     """Before any call of a batch is more than queued, the output that asked for it is saved with its records."""
     begun = any(live.record.rev > 1 for live in state.batch.live.values())
-    return not begun or isinstance(state.life, Closing) or not state.saving.log.ready
+    return not begun or isinstance(state.life, Closing) or not _output_waits(state)
 
 
 def the_model_is_asked_only_when_all_is_saved(state: RunState) -> bool:
     """While the model is asked no output, no batch and no step waits to be saved."""
     if state.model.ticket is None:
         return True
-    saving = state.saving
-    return not saving.log.ready and not state.batch.live and isinstance(saving.phase, NoStep)
+    return not _output_waits(state) and not state.batch.live and isinstance(state.saving.phase, NoStep)
 
 
 def one_step_is_in_flight(state: RunState) -> bool:
@@ -117,7 +117,7 @@ def open_calls_are_counted(state: RunState) -> bool:
 def results_are_those_of_settled_calls(state: RunState) -> bool:
     """While a batch is carried out, a call has a result exactly when it is settled."""
     acting = state.loop.phase
-    if not isinstance(acting, Acting):
+    if not isinstance(acting, Acting) or isinstance(state.life, Closing | Ended):
         return True
     settled = {live.index for live in state.batch.live.values() if isinstance(live.phase, CallSettled)}
     return acting.results.keys() == settled and len(acting.calls) == len(state.batch.live)
@@ -148,7 +148,7 @@ def an_outcome_waits_for_its_step(state: RunState) -> bool:
     if isinstance(life, Closing) and life.giving_back and life.writable:
         return not life.save or (life.mark is not None and saving.saved >= life.mark)
     if isinstance(life, Ended) and isinstance(life.result.outcome, Delivered | Completed):
-        return saving.saved >= saving.wanted and not saving.log.ready
+        return saving.saved >= saving.wanted and not _output_waits(state)
     return True
 
 
@@ -290,6 +290,10 @@ def promise(name: str) -> str:
 _PROMISES = {
     holds.__name__: holds.__doc__ or "" for holds in (*OF_A_STATE, *OF_A_MOVE, *OF_WHAT_IS_ASKED, debts_are_paid)
 }
+
+
+def _output_waits(state: RunState) -> bool:
+    return any(decode_entry(raw).kind is EntryKind.OUTPUT for raw in state.saving.log.ready)
 
 
 def _tickets(state: RunState, wanted: type) -> list[int]:

@@ -9,7 +9,7 @@ written as ``{"escaped": …}``, with every text in it escaped (decision 45). Wh
 """
 
 import base64
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -22,8 +22,20 @@ from .transcript.text import escape_halves, map_texts, unescape_halves
 from .vocabulary import Effect, Event
 
 __all__ = [
-    "DecodeError", "decode_block", "decode_call", "decode_event", "decode_outcome", "decode_value", "dump", "encode",
-    "encode_effect", "encode_event", "encode_outcome", "from_data", "load", "to_data",
+    "DecodeError",
+    "decode_block",
+    "decode_call",
+    "decode_event",
+    "decode_outcome",
+    "decode_value",
+    "dump",
+    "encode",
+    "encode_effect",
+    "encode_event",
+    "encode_outcome",
+    "from_data",
+    "load",
+    "to_data",
 ]
 
 T = TypeVar("T")
@@ -37,13 +49,15 @@ def _bytes_out(value: bytes) -> Any:
 
 
 def _bytes_in(value: Any, _: Any) -> bytes:
-    if isinstance(value, str):
-        return value.encode()
-    if isinstance(value, bytes):
-        return value
-    if isinstance(value, dict) and isinstance(value.get("base64"), str):
-        return base64.b64decode(value["base64"], validate=True)
-    raise ValueError("expected text or base64")
+    match value:
+        case str():
+            return value.encode()
+        case bytes():
+            return value
+        case {"base64": str(text)}:
+            return base64.b64decode(text, validate=True)
+        case _:
+            raise ValueError("expected text or base64")
 
 
 def _request_out(request: ModelRequest) -> dict[str, Any]:
@@ -59,7 +73,16 @@ def _request_out(request: ModelRequest) -> dict[str, Any]:
         "max_output_tokens": request.max_output_tokens,
         "purpose": request.purpose,
         "options": dict(request.options),
+        **({"model": _converter.unstructure(request.model)} if request.model is not None else {}),
     }
+
+
+def _outcome_out(outcome: Outcome | None) -> Any:
+    return None if outcome is None else _converter.unstructure(outcome, Outcome)
+
+
+def _outcome_in(value: Any, _: Any) -> Outcome | None:
+    return None if value is None else _converter.get_structure_hook(Outcome)(value, Outcome)
 
 
 _converter = converter_for_values()
@@ -68,8 +91,8 @@ _converter.register_structure_hook(bytes, _bytes_in)
 _converter.register_unstructure_hook(ModelRequest, _request_out)
 for _union in (Outcome, Delta, Operation):
     tag(_converter, _union)
-_converter.register_unstructure_hook(Outcome | None, lambda value: value and _converter.unstructure(value, Outcome))
-_converter.register_structure_hook(Outcome | None, lambda value, _: value and _converter.structure(value, Outcome))
+_converter.register_unstructure_hook(Outcome | None, _outcome_out)
+_converter.register_structure_hook(Outcome | None, _outcome_in)
 tag(_converter, Event)
 
 _encoder = msgspec.json.Encoder()
@@ -125,8 +148,8 @@ def decode_event(raw: bytes) -> Event:
 def load(raw: bytes) -> Any:
     """What ``dump`` was given; raises ``DecodeError``."""
     data = _json(raw)
-    if not isinstance(data, dict) or data.keys() != {"escaped"}:
-        return data
+    if not isinstance(data, dict) or cast("dict[str, Any]", data).keys() != {"escaped"}:
+        return cast("Any", data)
     try:
         return map_texts(data["escaped"], unescape_halves)
     except ValueError as error:

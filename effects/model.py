@@ -26,7 +26,7 @@ from .values import frozen
 
 __all__ = [
     "BlockDelta", "BlockEnded", "BlockStarted", "CallModel", "CancelModel", "Delta", "DeltaKind", "ModelBroke",
-    "ModelCutOff", "ModelPort", "ModelRequest", "ModelStreamed", "Started", "StreamFailed", "StreamFinished",
+    "ModelChoice", "ModelCutOff", "ModelPort", "ModelRequest", "ModelStreamed", "Started", "StreamFailed", "StreamFinished",
     "UsageReported",
 ]
 
@@ -47,7 +47,7 @@ class Started:
     """The provider answers. Optional; a second one is ignored.
 
     ``api``, ``provider`` and ``model`` are the identity that the output carries from then on; ``model`` is the one that
-    was asked for, ``response_model`` what the provider says it used.
+    was asked for, ``response_model`` what the provider says it used, ``timestamp`` when it says it began.
     """
 
     api: str = ""
@@ -55,6 +55,7 @@ class Started:
     model: str = ""
     response_id: str | None = None
     response_model: str | None = None
+    timestamp: int | None = None
 
 
 @frozen
@@ -104,10 +105,14 @@ class StreamFinished:
 
 @frozen
 class StreamFailed:
-    """The terminal delta of a failure, wherever it happened: before, in or after the stream."""
+    """The terminal delta of a failure, wherever it happened: before, in or after the stream.
+
+    ``message``, when given, is the whole output as far as it came, and replaces what was folded.
+    """
 
     error: ModelError
     raw_stop: str | None = None
+    message: AssistantMessage | None = None
 
 
 Delta = Started | BlockStarted | BlockDelta | BlockEnded | UsageReported | StreamFinished | StreamFailed
@@ -117,12 +122,23 @@ Delta = Started | BlockStarted | BlockDelta | BlockEnded | UsageReported | Strea
 
 
 @frozen
+class ModelChoice:
+    """Which model is meant, as hosts and messages name it. ``port`` names who serves it (empty: whoever is there)."""
+
+    id: str = ""
+    provider: str = ""
+    api: str = ""
+    port: str = ""
+    extra: Mapping[str, Any] = NO_EXTRA
+
+
+@frozen
 class ModelRequest:
     """What to ask: the whole context by reference, and the tools on offer.
 
     ``notice`` is one more thing said to the model, after everything else and in this request only. ``purpose`` says
     what the call is for (``main``, a summary, ...); ``model_call_id`` is our id of this attempt. ``options`` are passed
-    on to the provider.
+    on to the provider. ``model`` is given where the asker can choose.
     """
 
     model_call_id: str
@@ -133,6 +149,7 @@ class ModelRequest:
     max_output_tokens: int = 0
     purpose: str = "main"
     options: Mapping[str, Any] = NO_EXTRA
+    model: ModelChoice | None = None
 
     @property
     def messages(self) -> Iterator[Message]:

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol
 
 from .record import NO_NOTES, MediaRef
-from .transcript import Content, ToolDeclaration
+from .transcript import NO_EXTRA, Content, ToolDeclaration
 from .values import UNSET, UnsetType, frozen
 
 __all__ = [
@@ -20,7 +20,7 @@ class ToolSpec:
     ``replayable``: the model may be told to call again when the outcome of a call is unknown; the runtime itself never
     repeats one. ``side_effects``: it changes something outside the run, so a call that was cut off needs review unless
     it is replayable. ``sequential``: a batch with such a call runs one call at a time. ``notes`` are put on every
-    record of the tool.
+    record of the tool. ``prepares``: an agent asks its ``PrepareArguments`` hook before the arguments are checked.
     """
 
     declaration: ToolDeclaration
@@ -28,6 +28,7 @@ class ToolSpec:
     side_effects: bool = False
     sequential: bool = False
     notes: Mapping[str, str] = NO_NOTES
+    prepares: bool = False
 
     @property
     def name(self) -> str:
@@ -54,7 +55,9 @@ class Invocation:
 class ToolResult:
     """What a tool gives: ``content`` for the model; the rest for hosts.
 
-    ``is_error`` makes the call fail with the content's text; ``details`` and ``structured`` tell absent from null.
+    ``is_error`` makes the call fail with the content's text; ``details``, ``structured`` and ``usage`` (what the tool
+    itself used) tell absent from null. ``terminate`` asks an agent not to ask its model again; it takes the whole batch.
+    ``extra`` is the host's own and reaches listeners only.
     """
 
     content: Content = ""
@@ -62,6 +65,9 @@ class ToolResult:
     details: Any | UnsetType = UNSET
     structured: Any | UnsetType = UNSET
     media: tuple[MediaRef, ...] = ()
+    usage: Any | UnsetType = UNSET
+    terminate: bool | None = None
+    extra: Mapping[str, Any] = NO_EXTRA
 
 
 # --- orders

@@ -19,6 +19,7 @@ from ..effects.values import frozen, replace
 from .drive import GRACE_S, SETTLE_S, Driver, Trace
 from .perform import Ports, Tool
 from .publish import Publisher
+from .recording import Recorder
 
 __all__ = ["RunResult", "Runtime", "wall_clock"]
 
@@ -67,7 +68,7 @@ class Runtime:
 
         ``run_id`` names the run in its journal. Without a ``journal`` the run lives in memory, and ``resume`` is what an
         earlier such execution left (``RunResult.resume``). ``stream`` gets the live display, serially, and must not
-        block. ``trace`` sees every event with its effects, for recordings.
+        block. ``trace`` sees every event with its effects; a ``Recorder`` writes them down.
 
         Returns the outcome, also of a failed run; raises ``RunBusy`` while another executor holds the run and
         ``SpecError`` for a set-up that cannot work. Cancelling the caller settles the run's calls first.
@@ -82,6 +83,8 @@ class Runtime:
             discard_undelivered=discard_undelivered,
         )
         fold = Fold(rules_for(spec, self.words, record_names))
+        if isinstance(trace, Recorder):
+            trace.begin(fold.rules)
         now = self.now or wall_clock()
         store: MemoryStore | None = None
         if journal is None:

@@ -5,7 +5,7 @@ import trio
 from ...effects.journal import CallUpdate, RunBusy, StaleAttempt
 from ...effects.record import CallStatus
 from .extra import pytest
-from .fixtures import LEASE_MS, Executor, changed, find, new_id, refused, snapshot
+from .fixtures import LEASE_MS, ROUNDS, Executor, changed, find, new_id, refused, snapshot
 from .harness import Contract, JournalHarness, case
 from .sameness import same_call
 
@@ -161,10 +161,10 @@ class AttemptCases(Contract[JournalHarness]):
     @case
     async def test_what_was_accepted_is_in_the_next_resume(self, mine: JournalHarness) -> None:
         """Fence, then load: a write that races a take-over is either refused or handed to the successor."""
-        old = await Executor.begin(mine)
+        newest = [await Executor.begin(mine)]
         accepted: list[str] = []
 
-        async def write() -> None:
+        async def write(old: Executor) -> None:
             for _ in range(100):
                 call = snapshot(new_id(), 1, CallStatus.RUNNING)
                 try:
@@ -174,12 +174,16 @@ class AttemptCases(Contract[JournalHarness]):
                 accepted.append(call.id)
                 await trio.lowlevel.checkpoint()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(write)
-            await trio.lowlevel.checkpoint()
-            successor = await Executor.begin(mine, take_over=True)
-        assert {call.id for call in successor.resume.calls} == set(accepted)
-        assert successor.resume == await mine.load()
+        async def take_over() -> None:
+            newest.append(await Executor.begin(mine, take_over=True))
+
+        for _ in range(ROUNDS):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write, newest[-1])
+                nursery.start_soon(take_over)
+                nursery.start_soon(write, newest[-1])
+            assert {call.id for call in newest[-1].resume.calls} == set(accepted)
+            assert newest[-1].resume == await mine.load()
 
     @case
     async def test_the_host_writes_without_an_attempt(self, mine: JournalHarness) -> None:

@@ -12,12 +12,27 @@ from ...effects.record import ToolCall
 from .harness import JournalHarness
 from .sameness import same_call
 
-__all__ = ["LEASE_MS", "T0", "Executor", "changed", "find", "identities", "new_id", "refused", "said", "snapshot"]
+__all__ = [
+    "LEASE_MS",
+    "ROUNDS",
+    "T0",
+    "Executor",
+    "changed",
+    "find",
+    "identities",
+    "new_id",
+    "refused",
+    "said",
+    "snapshot",
+]
 
 T0 = 1_767_225_600_000
 """The first moment of 2026, in milliseconds since the epoch."""
 
 LEASE_MS = 60_000
+
+ROUNDS = 10
+"""How often a race is run: in one round alone a broken store may be lucky."""
 
 
 def new_id() -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 import trio
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from ...effects.journal import Begun, CallUpdate, Changes, Journal, LogChange, RunBusy, StaleAttempt, Step
 from ...effects.outcome import Delivered, Outcome, Suspended
@@ -68,10 +68,13 @@ _HANDOVERS = st.sampled_from(list(Handover))
 
 _INDEXES = st.integers(0, 2)
 _EXECUTORS = st.integers(0, 1)
+_WRITERS = st.sampled_from([0, 1, None, None])
+"""One of the two executors, or whichever began last: mostly the latter, so that runs go deep."""
 _LEASES = st.sampled_from([1_000, 60_000])
+_TAKE_OVERS = st.sampled_from([False, False, True])
 _SNAPSHOTS = st.tuples(
     _INDEXES,
-    st.integers(1, 8),
+    st.sampled_from([1, 1, 2, 0, -1]),
     st.sampled_from(_STATUSES),
     st.fixed_dictionaries(
         {},
@@ -80,6 +83,7 @@ _SNAPSHOTS = st.tuples(
             "result": _TEXTS,
             "error": _TEXTS,
             "payload": _PAYLOADS,
+            "parts": st.sampled_from([None, "[1]"]),
             "media": _MEDIA,
             "notes": st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["", "1"]), max_size=2),
             "arguments": st.sampled_from(["", '{"x":1}']),
@@ -128,6 +132,7 @@ class JournalMachine(RuleBasedStateMachine):
         self.ids = sorted(new_id() for _ in range(3))
         self.model = Model()
         self.attempts = [0, 0]
+        self.last = 0
         self.stores = [(mine, (mine.make_journal(), mine.make_journal())) for mine in self.make()]
 
     def teardown(self) -> None:
@@ -135,28 +140,34 @@ class JournalMachine(RuleBasedStateMachine):
         for mine, _ in self.stores:
             trio.run(mine.close)
 
-    @rule(who=_EXECUTORS, lease_ms=_LEASES, take_over=st.booleans())
+    @initialize()
+    def begin_at_all(self) -> None:
+        """Nothing can be written before."""
+        self.begin(0, 60_000, False)
+
+    @rule(who=_EXECUTORS, lease_ms=_LEASES, take_over=_TAKE_OVERS)
     def begin(self, who: int, lease_ms: int, take_over: bool) -> None:
         """An executor begins, or is kept out."""
 
         def expected() -> Begun:
             self.attempts[who] = self.model.begin(lease_ms, take_over)
+            self.last = who
             return Begun(self.attempts[who], self.model.stored)
 
         self._write(who, lambda _, journal: journal.begin(lease_ms, take_over), expected)
 
-    @rule(who=_EXECUTORS, lease_ms=_LEASES)
-    def renew(self, who: int, lease_ms: int) -> None:
+    @rule(writer=_WRITERS, lease_ms=_LEASES)
+    def renew(self, writer: int | None, lease_ms: int) -> None:
         """An executor, perhaps an old one, keeps its lease."""
-        attempt = self.attempts[who]
+        who, attempt = self._writer(writer)
         self._write(
             who, lambda _, journal: journal.renew(attempt, lease_ms), lambda: self.model.renew(attempt, lease_ms)
         )
 
-    @rule(who=_EXECUTORS)
-    def end(self, who: int) -> None:
+    @rule(writer=_WRITERS)
+    def end(self, writer: int | None) -> None:
         """An executor, perhaps an old one, gives its lease back."""
-        attempt = self.attempts[who]
+        who, attempt = self._writer(writer)
         self._write(who, lambda _, journal: journal.end(attempt), lambda: self.model.end(attempt))
 
     @rule(ms=st.sampled_from([500, 1_000, 60_000]))
@@ -166,16 +177,17 @@ class JournalMachine(RuleBasedStateMachine):
         for mine, _ in self.stores:
             mine.advance_clock(ms)
 
-    @rule(who=_EXECUTORS, drawn=_SNAPSHOTS)
-    def save_call(self, who: int, drawn: Snapshot) -> None:
+    @rule(writer=_WRITERS, drawn=_SNAPSHOTS)
+    def save_call(self, writer: int | None, drawn: Snapshot) -> None:
         """A snapshot, new or late, of an executor, new or old."""
-        attempt, call = self.attempts[who], self._snapshot(drawn)
+        who, attempt = self._writer(writer)
+        call = self._snapshot(drawn)
         self._write(
             who, lambda _, journal: journal.save_call(attempt, call), lambda: self.model.save_call(attempt, call)
         )
 
     @rule(
-        who=_EXECUTORS,
+        writer=_WRITERS,
         calls=st.lists(_SNAPSHOTS, max_size=2),
         blocks=_BLOCKS,
         removed=st.tuples(st.sets(_INDEXES, max_size=1), st.sets(_INDEXES, max_size=1)),
@@ -188,7 +200,7 @@ class JournalMachine(RuleBasedStateMachine):
     )
     def save_step(
         self,
-        who: int,
+        writer: int | None,
         calls: list[Snapshot],
         blocks: list[tuple[int, int, int]],
         removed: tuple[set[int], set[int]],
@@ -200,7 +212,7 @@ class JournalMachine(RuleBasedStateMachine):
         state: bytes,
     ) -> None:
         """A step that changes a little of everything."""
-        attempt = self.attempts[who]
+        who, attempt = self._writer(writer)
         changes = Changes(
             tuple(map(self._block, blocks)),
             tuple(map(self._snapshot, calls)),
@@ -224,8 +236,15 @@ class JournalMachine(RuleBasedStateMachine):
             cuts["seen"] = LogChange(self.model.length("seen") + 1, (b"lost",))
         else:
             bad = (ToolCall(self.ids[0], "") if mistake == "no status" else ToolCall("", CallStatus.QUEUED),)
-        step = Step(b"bad", cuts, {"agent": b"bad"}, Changes(calls=(good, *bad)))
+        changes = Changes((self._block((0, 0, 0)),), (good, *bad), (self.ids[1],), (self.ids[2],))
+        step = Step(b"bad", cuts, {"agent": b"bad"}, changes, plan=())
         self._write(0, lambda _, journal: journal.save_step(attempt, step), lambda: self.model.save_step(attempt, step))
+
+    @rule(drawn=_SNAPSHOTS, beyond=st.sampled_from([-100, 1]))
+    def write_as_a_stranger(self, drawn: Snapshot, beyond: int) -> None:
+        """Somebody writes for an attempt that never began."""
+        attempt, call = self.model.newest + beyond, self._snapshot(drawn)
+        self._write(0, lambda _, journal: journal.save_call(attempt, call), lambda: self.model.save_call(attempt, call))
 
     @precondition(lambda self: bool(self.model.stored.calls))
     @rule(index=_INDEXES, fields=_UPDATES)
@@ -247,9 +266,15 @@ class JournalMachine(RuleBasedStateMachine):
     def _external(self, update: CallUpdate) -> None:
         self.model.external(update)
 
+    def _writer(self, writer: int | None) -> tuple[int, int]:
+        who = self.last if writer is None else writer
+        return who, self.attempts[who]
+
     def _snapshot(self, drawn: Snapshot) -> ToolCall:
-        index, rev, status, fields = drawn
-        return snapshot(self.ids[index], rev, status, **fields)
+        """A snapshot that is mostly newer than what is stored, and sometimes late."""
+        index, newer, status, fields = drawn
+        stored = self.model.calls.get(self.ids[index])
+        return snapshot(self.ids[index], max(1, newer + (stored.rev if stored else 0)), status, **fields)
 
     def _block(self, drawn: tuple[int, int, int]) -> Block:
         """A block whose positions no other block has."""
@@ -268,16 +293,19 @@ class JournalMachine(RuleBasedStateMachine):
             wanted = expected()
         except Exception as error:
             wanted = error
-        for mine, journals in self.stores:
-            trio.run(self._check, mine, write, journals[who], wanted)
+        trio.run(self._write_everywhere, who, write, wanted)
 
-    async def _check(self, mine: JournalHarness, write: Write, journal: Journal, wanted: object) -> None:
-        try:
-            answer = await write(mine, journal)
-        except Exception as error:
-            answer = error
-        name = type(mine).__name__
-        assert _same_answer(answer, wanted), f"{name} answered {answer!r} and must answer {wanted!r}"
+    async def _write_everywhere(self, who: int, write: Write, wanted: object) -> None:
+        for mine, journals in self.stores:
+            try:
+                answer = await write(mine, journals[who])
+            except Exception as error:
+                answer = error
+            name = type(mine).__name__
+            assert _same_answer(answer, wanted), f"{name} answered {answer!r} and must answer {wanted!r}"
+            await self._compare(mine, name)
+
+    async def _compare(self, mine: JournalHarness, name: str) -> None:
         resume = await mine.load()
         assert same_resume(resume, self.model.stored), f"{name} holds {resume!r} and must hold {self.model.stored!r}"
         for call_id in self.ids:

@@ -9,7 +9,7 @@ import trio
 from ...effects.journal import CallUpdate
 from ...effects.record import CallCompletion, CallDecision, CallStatus, Handover, InvalidCall, MediaRef, ToolCall
 from ...effects.values import replace
-from .fixtures import T0, Executor, changed, find, new_id, refused, snapshot
+from .fixtures import ROUNDS, T0, Executor, changed, find, new_id, refused, snapshot
 from .harness import Contract, JournalHarness, case
 from .sameness import same_call, same_json
 
@@ -92,20 +92,21 @@ class MergeCases(Contract[JournalHarness]):
     @case
     async def test_concurrent_writes_of_one_call_lose_nothing(self, mine: JournalHarness) -> None:
         """J14: twenty snapshots at once, and a row of steps that carry older ones."""
-        a = new_id()
         executor = await Executor.begin(mine)
-        await executor.call(snapshot(a, 1, CallStatus.QUEUED))
 
-        async def write_steps() -> None:
+        async def write_steps(a: str) -> None:
             for rev in range(1, 21):
                 await executor.step(changed(snapshot(a, rev, CallStatus.QUEUED)))
                 await trio.lowlevel.checkpoint()
 
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(write_steps)
-            for rev in range(2, 22):
-                nursery.start_soon(executor.call, snapshot(a, rev, CallStatus.RUNNING, arguments=f'{{"rev":{rev}}}'))
-        assert same_call(await find(mine, a), snapshot(a, 21, CallStatus.RUNNING, arguments='{"rev":21}'))
+        for a in [new_id() for _ in range(ROUNDS)]:
+            await executor.call(snapshot(a, 1, CallStatus.QUEUED))
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(write_steps, a)
+                for rev in range(2, 22):
+                    newer = snapshot(a, rev, CallStatus.RUNNING, arguments=f'{{"rev":{rev}}}')
+                    nursery.start_soon(executor.call, newer)
+            assert same_call(await find(mine, a), snapshot(a, 21, CallStatus.RUNNING, arguments='{"rev":21}'))
 
     @case
     async def test_a_call_without_id_or_status_is_refused(self, mine: JournalHarness) -> None:

@@ -163,13 +163,12 @@ class StepCases(Contract[JournalHarness]):
         """A log cannot be kept beyond its end, nor below its start: its writer lost count, and must not go on."""
         executor = await Executor.begin(mine)
         kept = await _some_state(executor)
-        good = snapshot(new_id(), 1, CallStatus.QUEUED)
+        step = _other_step(kept)
         bad: Mapping[str, LogChange]
         for bad in ({"main": LogChange(3, (b"x",))}, {"new": LogChange(1)}, {"main": LogChange(-1)}):
-            step = replace(_other_step(kept), changes=Changes(calls=(good,)), logs={"seen": LogChange(0), **bad})
-            await refused(executor.step(step))
+            await refused(executor.step(replace(step, logs={"seen": LogChange(0), **bad})))
             assert await mine.load() == kept
-            assert await mine.call(good.id) is None
+            assert await mine.call(step.changes.calls[0].id) is None
 
     @case
     async def test_logs_grow_by_what_is_appended(self, mine: JournalHarness) -> None:

@@ -122,7 +122,7 @@ def _result(message: ToolResultMessage) -> dict[str, Any]:
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:
-    declared: dict[str, Any] = {"name": tool.name, "input_schema": {**tool.parameters, "type": "object"}}
+    declared: dict[str, Any] = {"name": tool.name, "input_schema": tool.parameters}
     if tool.description:
         declared["description"] = tool.description
     return declared

@@ -185,13 +185,13 @@ class Assembler:
     def _find_call(self, key: int | None, id: str, name: str) -> _Block | None:
         """The call that a piece belongs to; none if it begins one.
 
-        A new id under a used index begins a call, and so does a new name after arguments. A known id without a name
-        goes on with its call, whatever its index; with a name, only where there is no index to say otherwise. A piece
-        without id and name goes on with the last call.
+        A new id under a used index begins a call, and so does a new name without one. A known id without a name goes on
+        with its call, whatever its index; with a name, only where there is no index to say otherwise. A piece without
+        id and name goes on with the last call.
         """
         if key is not None and (block := self._by_key.get(key)) is not None:
             other_id = id and block.id and id != block.id
-            renamed = not id and block.filled and _differs(name, block.name)
+            renamed = not id and _differs(name, block.name)
             return None if other_id or renamed else block
         if id and (block := self._by_id.get(id)) is not None:
             same = not name or ((key is None or block.key is None) and not _differs(name, block.name))
@@ -202,7 +202,7 @@ class Assembler:
         return block if not (id and block.id) and not (name and block.name) else None
 
     def _learn(self, block: _Block, key: int | None, id: str, name: str) -> None:
-        if key is not None and block.key is None and (id or name):
+        if key is not None and block.key is None:
             block.key = key
             self._by_key[key] = block
         if (id and not block.id) or (name and not block.name):

@@ -185,15 +185,8 @@ class _Answer:
                 pass
 
     async def aclose(self) -> None:
-        """Let go of the response, whatever state it is in.
-
-        What is still arriving is ended by a read that is cancelled at once: closing the outermost of the HTTP library's
-        nested generators would leave the innermost to the garbage collector.
-        """
-        with contextlib.suppress(Exception), trio.CancelScope(shield=True) as scope:
-            scope.cancel()
-            while await anext(self._chunks, b""):
-                pass
+        """Let go of the response, whatever state it is in."""
+        await _let_go(self._chunks)
         with contextlib.suppress(Exception), trio.move_on_after(GRACE_S, shield=True):
             await self._response.aclose()
 
@@ -205,10 +198,22 @@ class _Answer:
 async def _beginning(response: Any) -> bytes:
     """The beginning of an error page; what arrived of it, if it breaks off."""
     page = bytearray()
-    with contextlib.suppress(Exception):
-        async with contextlib.aclosing(response.aiter_bytes()) as chunks:
-            async for chunk in chunks:
+    chunks: AsyncGenerator[bytes, None] = response.aiter_bytes()
+    try:
+        with contextlib.suppress(Exception):
+            while len(page) < MAX_ERROR_BYTES and (chunk := await anext(chunks, b"")):
                 page += chunk
-                if len(page) >= MAX_ERROR_BYTES:
-                    break
+    finally:
+        await _let_go(chunks)
     return bytes(page[:MAX_ERROR_BYTES])
+
+
+async def _let_go(chunks: AsyncGenerator[bytes, None]) -> None:
+    """End a body that may still be arriving, by a read that is cancelled at once.
+
+    Closing the outermost of the HTTP library's nested generators would leave the innermost to the garbage collector.
+    """
+    with contextlib.suppress(Exception), trio.CancelScope(shield=True) as scope:
+        scope.cancel()
+        while await anext(chunks, b""):
+            pass

@@ -208,8 +208,8 @@ def of_exception(config: ModelConfig, raised: BaseException) -> ModelError:
         return _error(config, ErrorKind.TIMEOUT, phrase=f"{config.host} did not answer in time")
     for error in chain:
         if isinstance(error, ssl.SSLError):
-            reason = getattr(error, "verify_message", "") or (error.reason or "").replace("_", " ").lower()
-            return _error(config, ErrorKind.TLS, str(reason))
+            reason = getattr(error, "verify_message", "") or getattr(error, "reason", "") or ""
+            return _error(config, ErrorKind.TLS, str(reason).replace("_", " "))
         if isinstance(error, socket.gaierror):
             return _error(
                 config, ErrorKind.NETWORK, phrase=f"there is no host called {config.host}; check the base URL"
@@ -235,7 +235,7 @@ def _chain(raised: BaseException) -> Iterator[BaseException]:
     waiting, seen = [raised], set[int]()
     while waiting:
         error = waiting.pop(0)
-        if id(error) in seen:
+        if False:
             continue
         seen.add(id(error))
         yield error

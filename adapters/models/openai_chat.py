@@ -145,7 +145,7 @@ def _results(results: Iterable[ToolResultMessage], wording: Wording) -> Iterator
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:
-    function: dict[str, Any] = {"name": tool.name, "parameters": dict(tool.parameters)}
+    function: dict[str, Any] = {"name": tool.name, "parameters": tool.parameters}
     if tool.description:
         function["description"] = tool.description
     return {"type": "function", "function": function}

@@ -50,14 +50,14 @@ def messages_of(
 def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
     """The tools on offer: the request's own, or those that system messages have brought and not taken away."""
     if request.tools:
-        return tuple(map(_clean_tool, request.tools))
+        return tuple(map(_sendable, request.tools))
     tools: dict[str, ToolDeclaration] = {}
     for message in messages:
         if isinstance(message, SystemMessage):
             for name in message.tools_removed or ():
                 tools.pop(name, None)
             tools.update((tool.name, tool) for tool in message.tools_added or ())
-    return tuple(tools.values())
+    return tuple(map(_sendable, tools.values()))
 
 
 def options_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
@@ -137,5 +137,8 @@ def _finite(text: str) -> float:
     return number
 
 
-def _clean_tool(tool: ToolDeclaration) -> ToolDeclaration:
-    return ToolDeclaration(clean_text(tool.name), clean_text(tool.description), clean_json(dict(tool.parameters)))
+def _sendable(tool: ToolDeclaration) -> ToolDeclaration:
+    """A declaration with clean text, whose schema says that it is of an object: providers insist."""
+    parameters: dict[str, Any] = clean_json(dict(tool.parameters))
+    schema: dict[str, Any] = {"type": "object", "properties": {}, **parameters}
+    return ToolDeclaration(clean_text(tool.name), clean_text(tool.description), schema)

@@ -53,7 +53,8 @@ class EventDecoder:
                 event = self._line()
                 if event is not None:
                     events.append(event)
-        self._after_return = chunk.endswith(b"\r")
+        if chunk:
+            self._after_return = chunk.endswith(b"\r")
         return events
 
     def flush(self) -> list[ServerEvent]:

@@ -105,6 +105,7 @@ def open_database(path: Path, *, full_sync: bool, patience_ms: int, max_bytes: i
     Waits up to ``patience_ms`` for other processes that are opening it too. Raises ``CannotOpen`` and its kinds, and
     ``StoreLocked``.
     """
+    _check_header(path)
     try:
         connection = sqlite3.connect(
             path, timeout=0, isolation_level=None, cached_statements=256, check_same_thread=False
@@ -121,6 +122,17 @@ def open_database(path: Path, *, full_sync: bool, patience_ms: int, max_bytes: i
         connection.close()
         raise
     return connection
+
+
+def _check_header(path: Path) -> None:
+    """SQLite would take a file of a single byte for an empty one. What cannot be read at all is left for it to name."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(16)
+    except OSError:
+        return
+    if start not in (b"", b"SQLite format 3\0"):
+        raise NotOurDatabase(f"{path} is not a SQLite database: give the path of another file")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> None:
@@ -140,8 +152,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> No
                 raise StoreLocked(f"{path} is locked by another process: try again when it is done") from error
             sleep(0.01)
         except sqlite3.DatabaseError as error:
-            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                raise NotOurDatabase(f"{path} is not a SQLite database: give the path of another file") from error
             raise CannotOpen(f"{path} is damaged ({error}): restore it from a backup, or use another file") from error
 
 

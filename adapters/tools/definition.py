@@ -129,7 +129,7 @@ def _field(parameter: Parameter, hint: Any, refuse: _Refuse) -> tuple[str, Any, 
     if parameter.default is not UNSET:
         try:
             msgspec.convert({name: _plain(parameter.default)}, alone, str_keys=True)
-        except (TypeError, ValueError) as error:
+        except (msgspec.MsgspecError, TypeError, ValueError) as error:
             remedy = f"write `{_shown(hint)} | None`" if parameter.default is None else "change one of the two"
             raise refuse(name, f"its default {parameter.default!r} is no {_shown(hint)}; {remedy}") from error
     return name, hint, _default(parameter.default)

@@ -1,11 +1,8 @@
 """Folding a model's deltas into a message, batch by batch.
 
 ``Partial`` is what has arrived of one answer. Its texts are ropes, so a batch costs what it carries, never what came
-before it; the message is put together once, at the end.
+before it; the message is put together once, at the end, unless a viewer asks before.
 """
-
-from collections.abc import Mapping
-from typing import Any
 
 from ...effects.model import (
     BlockDelta,
@@ -18,48 +15,13 @@ from ...effects.model import (
     StreamFinished,
     UsageReported,
 )
-from ...effects.sequence import Seq
-from ...effects.transcript import (
-    NO_EXTRA,
-    ZERO_USAGE,
-    AssistantMessage,
-    AssistantPart,
-    CallPart,
-    TextPart,
-    ThinkingPart,
-    Usage,
-    clean_text,
-)
-from ...effects.values import field, frozen, replace
+from ...effects.partial import EMPTY_PARTIAL, OpenBlock, Partial, part_of, text_so_far
+from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, ThinkingPart
+from ...effects.values import frozen, replace
 
 __all__ = ["EMPTY_PARTIAL", "Growth", "OpenBlock", "Partial", "Terminal", "fold_deltas", "message_of", "text_so_far"]
 
 Terminal = StreamFinished | StreamFailed
-
-
-@frozen
-class OpenBlock:
-    """One block of an answer that is still arriving."""
-
-    kind: DeltaKind
-    id: str = ""
-    name: str = ""
-    text: Seq[str] = field(factory=Seq)
-    signature: str | None = None
-    redacted: bool = False
-    extra: Mapping[str, Any] = NO_EXTRA
-
-
-@frozen
-class Partial:
-    """What has arrived of one answer: blocks by the provider's index, in order of their first appearance."""
-
-    started: Started | None = None
-    blocks: Mapping[int, OpenBlock] = {}
-    usage: Usage = ZERO_USAGE
-
-
-EMPTY_PARTIAL = Partial()
 
 
 @frozen
@@ -135,11 +97,6 @@ def message_of(partial: Partial, terminal: StreamFinished, at: int) -> Assistant
     )
 
 
-def text_so_far(block: OpenBlock) -> str:
-    """The text of a block that is still arriving, storable."""
-    return clean_text("".join(block.text))
-
-
 def _announce(block: OpenBlock | None, delta: BlockStarted) -> OpenBlock:
     if block is None or block.kind is not delta.kind:
         return OpenBlock(delta.kind, delta.id, delta.name, extra=delta.extra)
@@ -157,13 +114,8 @@ def _end(block: OpenBlock, delta: BlockEnded) -> OpenBlock:
 
 
 def _part(block: OpenBlock) -> AssistantPart | None:
-    text = text_so_far(block)
-    match block.kind:
-        case DeltaKind.CALL:
-            return CallPart(block.id, block.name, text, block.signature, block.extra)
-        case DeltaKind.THINKING:
-            if not text and not block.signature and not block.redacted:
-                return None
-            return ThinkingPart(text, block.signature, block.redacted, block.extra)
-        case DeltaKind.TEXT:
-            return TextPart(text, block.signature, block.extra) if text or block.signature else None
+    """The block as a part, unless it says nothing at all."""
+    part = part_of(block)
+    if isinstance(part, CallPart) or part.text or part.signature:
+        return part
+    return part if isinstance(part, ThinkingPart) and part.redacted else None

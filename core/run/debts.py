@@ -22,6 +22,7 @@ from .state import (
     CallSettling,
     CallStarting,
     Closing,
+    Ended,
     LeaseHeld,
     LeaseRenewing,
     LiveCall,
@@ -40,13 +41,13 @@ __all__ = ["due"]
 def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
     """What is owed now, in the order it should be asked, and the state that has asked for it."""
     desk = Desk(state.tickets)
+    state = _end(state, desk)
     state = _lease(state, rules, desk)
     state = _step(state, desk)
     if state.batch.owed:
-        state = _calls(state, rules, desk)
+        state = _calls(state, desk)
     state = _feed(state, rules, desk)
     state = _model(state, rules, desk)
-    state = _end(state, desk)
     state = _clock(state, desk)
     return desk.close(state), tuple(desk.orders)
 
@@ -58,7 +59,7 @@ def _lease(state: RunState, rules: Rules, desk: Desk) -> RunState:
         ticket = desk.issue(BeginAttempt)
         desk.orders.append(BeginAttempt(ticket, lease_ms, lease.take_over))
         return replace(state, lease=replace(lease, asked=state.clock.now))
-    if lease.renew and isinstance(lease.phase, LeaseHeld) and _writable(state):
+    if lease.renew and isinstance(lease.phase, LeaseHeld) and _writable(state) and not _giving_back(state):
         ticket = desk.issue(RenewLease)
         desk.orders.append(RenewLease(ticket, lease.attempt, lease_ms))
         return replace(state, lease=replace(lease, phase=LeaseRenewing(state.clock.now), renew=False))
@@ -73,15 +74,18 @@ def _step(state: RunState, desk: Desk) -> RunState:
     return state
 
 
-def _calls(state: RunState, rules: Rules, desk: Desk) -> RunState:
-    """What live calls want; those that must wait for the lease or for a write in flight stay owed."""
+def _calls(state: RunState, desk: Desk) -> RunState:
+    """What live calls want; those that must wait for the lease or for a write stay owed."""
     batch = state.batch
     live = dict(batch.live)
-    owed = tuple(record_id for record_id in batch.owed if not _call(state, live, record_id, rules, desk))
+    # Tools start in call order: one whose record is saved waits until those in front of it are saved as well.
+    first = min((call.index for call in live.values() if isinstance(call.phase, CallStarting)), default=len(live))
+    in_order = sorted(batch.owed, key=lambda record_id: live[record_id].index)
+    owed = tuple(record_id for record_id in in_order if not _call(state, live, record_id, first, desk))
     return replace(state, batch=replace(batch, live=live, owed=owed))
 
 
-def _call(state: RunState, live: dict[str, LiveCall], record_id: str, rules: Rules, desk: Desk) -> bool:
+def _call(state: RunState, live: dict[str, LiveCall], record_id: str, first: int, desk: Desk) -> bool:
     """Ask for what one call wants; whether nothing is left to ask."""
     call = live[record_id]
     match call.phase:
@@ -89,7 +93,7 @@ def _call(state: RunState, live: dict[str, LiveCall], record_id: str, rules: Rul
             ticket = desk.issue(SaveCall, record_id)
             desk.orders.append(SaveCall(ticket, state.lease.attempt, call.record))
             live[record_id] = replace(call, writing=call.record.rev)
-        case CallRunning(ticket=None) if _time_to_spare(state):
+        case CallRunning(ticket=None) if call.index < first and _time_to_spare(state):
             ticket = desk.issue(RunTool, record_id)
             desk.orders.append(RunTool(ticket, _invocation(state, call)))
             live[record_id] = replace(call, phase=CallRunning(ticket))
@@ -121,12 +125,18 @@ def _feed(state: RunState, rules: Rules, desk: Desk) -> RunState:
         ticket = desk.issue(ClaimInput)
         desk.orders.append(ClaimInput(ticket, *feed.claim))
         state = replace(state, feed=replace(feed, claiming=True))
-    elif isinstance(state.life, Working) and feed.wanted > feed.asked and feed.asked == feed.answered:
+    elif _poll_wanted(state):
         ticket = desk.issue(PollFeed)
         desk.orders.append(PollFeed(ticket, feed.latest))
         clock = replace(state.clock, poll_at=state.clock.now + rules.spec.limits.poll_ms)
         state = replace(state, clock=clock, feed=replace(feed, asked=feed.asked + 1))
     return state
+
+
+def _poll_wanted(state: RunState) -> bool:
+    """One poll at a time, and none beside a claim, which may move back what counts as new."""
+    feed = state.feed
+    return isinstance(state.life, Working) and feed.wanted > feed.asked == feed.answered and not feed.claiming
 
 
 def _model(state: RunState, rules: Rules, desk: Desk) -> RunState:
@@ -169,7 +179,7 @@ def _end(state: RunState, desk: Desk) -> RunState:
 
 def _clock(state: RunState, desk: Desk) -> RunState:
     """Only the nearest deadline is asked for; one that moved away is looked at when the run wakes."""
-    if not isinstance(state.lease.phase, LeaseHeld) or not _writable(state):
+    if not isinstance(state.lease.phase, LeaseHeld) or not _writable(state) or _giving_back(state):
         return state
     nearest = state.lease.renew_at
     feed = state.feed
@@ -182,8 +192,13 @@ def _clock(state: RunState, desk: Desk) -> RunState:
     return replace(state, clock=replace(state.clock, wake=nearest))
 
 
+def _giving_back(state: RunState) -> bool:
+    return isinstance(state.life, Closing) and state.life.giving_back
+
+
 def _writable(state: RunState) -> bool:
-    return not isinstance(state.life, Closing) or state.life.writable
+    life = state.life
+    return life.writable if isinstance(life, Closing) else not isinstance(life, Ended)
 
 
 def _time_to_spare(state: RunState) -> bool:

@@ -14,7 +14,7 @@ from .calls import abandon_writes, cut_calls
 from .process import keep_text, withdraw
 from .saving import saved, want
 from .spec import Rules
-from .state import Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, RunState, Unwatched
+from .state import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, RunState, Unwatched
 
 __all__ = ["advance_closing", "close_run", "end_busy", "fail", "on_attempt_ended", "on_unwritable"]
 
@@ -32,10 +32,15 @@ def fail(
 
 
 def close_run(state: RunState, rules: Rules, outcome: Outcome, save: bool = True) -> RunState:
-    """The outcome is decided: cut off what is in flight, and begin to close."""
+    """The outcome is decided: cut off what is in flight, and begin to close.
+
+    Where nothing has happened since an outcome was delivered, that one stays what is saved.
+    """
     if isinstance(state.life, Closing):
         return state
-    return _wind_down(replace(state, life=Closing(outcome, save)), rules)
+    phase = state.turn.phase
+    kept = isinstance(phase, BetweenTurns) and phase.delivered is not None
+    return _wind_down(replace(state, life=Closing(outcome, save and not kept)), rules)
 
 
 def _wind_down(state: RunState, rules: Rules) -> RunState:

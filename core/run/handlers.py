@@ -4,6 +4,7 @@ All have one shape, ``(state, event, rules, subject)``, where ``subject`` is the
 about (empty where there is none).
 """
 
+from ...effects.clock import Woke
 from ...effects.feed import (
     ClaimInput,
     FeedFailed,
@@ -49,7 +50,7 @@ __all__ = [
     "Wanted", "Withdrawn", "on_begun", "on_call_refused", "on_call_saved", "on_cancel", "on_cancel_early", "on_claimed",
     "on_ended", "on_feed_failed", "on_feed_gone", "on_journal_failed", "on_model_broke", "on_model_cut_off",
     "on_model_streamed", "on_polled", "on_refused", "on_renewed", "on_signalled", "on_stale", "on_started",
-    "on_step_saved", "on_tool_answer", "on_watched", "on_withdrawn_model",
+    "on_step_saved", "on_tool_answer", "on_watched", "on_withdrawn_model", "on_woke",
 ]
 
 
@@ -157,6 +158,11 @@ def on_feed_gone(state: RunState, event: FeedFailed, rules: Rules, subject: str)
     if PollFeed not in orders:
         feed = replace(feed, answered=feed.asked)
     return replace(state, feed=feed)
+
+
+def on_woke(state: RunState, event: Woke, rules: Rules, subject: str) -> RunState:
+    """The wake-up that was asked for is spent, also when it came too early: the next one is asked for anew."""
+    return replace(state, clock=replace(state.clock, wake=None))
 
 
 # --- lease, saving, feed

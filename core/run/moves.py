@@ -132,7 +132,7 @@ LIFE: Mapping[tuple[type, type], Move] = {
     **_rows(AttemptEnded, (Closing,), Move("the lease is given back", handlers.on_ended)),
     **_rows(FeedFailed, (Recovering, Opening, Working), Move("close as failed", handlers.on_feed_failed)),
     **_rows(FeedFailed, (Closing, Ended), Move("nothing: no input is wanted any more", handlers.on_feed_gone, True)),
-    **_rows(Woke, _ANY_TIME, Move("look at the deadlines; waking too early is harmless", _nothing, True)),
+    **_rows(Woke, _ANY_TIME, Move("look at the deadlines; woken too early, ask again", handlers.on_woke, True)),
 }
 
 LEASE: Mapping[tuple[type, type], Move] = _rows(
@@ -148,7 +148,8 @@ FEED: Mapping[tuple[type, type], Move] = {
     **_rows(InputSignalled, (Watched,), Move("want a fresh poll", handlers.on_signalled)),
     **_rows(FeedPolled, (Watched,), Move("learn the latest input", handlers.on_polled)),
     **_rows(InputClaimed, (Watched,), Move("begin a turn with it, or go on after a replay", handlers.on_claimed)),
-    **_rows((FeedPolled, InputClaimed), (Unwatched,), Move("nothing: the subscription failed", _nothing, True)),
+    **_rows(FeedPolled, (Unwatched,), Move("only that: the subscription failed", handlers.on_polled, True)),
+    **_rows(InputClaimed, (Unwatched,), Move("only that: the subscription failed", handlers.on_claimed, True)),
 }
 
 MODEL: Mapping[tuple[type, type], Move] = {

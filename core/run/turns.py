@@ -64,25 +64,31 @@ def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> Ru
     state = show_growth(replace(state, loop=loop), growths)
     if terminal is None:
         return state
+    if isinstance(terminal, StreamFailed):
+        return _model_failure(_answered(state), terminal.error, rules)
     phase = loop.phase
     assert isinstance(phase, Asking)
     state = replace(state, model=replace(state.model, ticket=None))
-    if isinstance(terminal, StreamFailed):
-        state = _count(state, phase.partial.usage)
-        return _model_failure(state, terminal.error, rules)
     message = message_of(phase.partial, terminal, state.clock.now)
     return _on_output(_count(state, message.usage), message, rules)
 
 
 def on_model_cut_off(state: RunState, event: ModelCutOff, rules: Rules) -> RunState:
     """The call was cut off although the run did not ask for it."""
-    return _model_failure(state, ModelError(ErrorKind.ABORTED, "the model call was cut off"), rules)
+    return _model_failure(_answered(state), ModelError(ErrorKind.ABORTED, "the model call was cut off"), rules)
 
 
 def on_model_broke(state: RunState, event: ModelBroke, rules: Rules) -> RunState:
     """The port broke its contract (decision 28)."""
     text = f"the model port broke its contract: {event.message}"
-    return fail(state, rules, FailureKind.CONTRACT_BREACH, text)
+    return fail(_answered(state), rules, FailureKind.CONTRACT_BREACH, text)
+
+
+def _answered(state: RunState) -> RunState:
+    """The call in flight has given its last answer, without an output: its usage counts all the same."""
+    phase = state.loop.phase
+    assert isinstance(phase, Asking)
+    return _count(replace(state, model=replace(state.model, ticket=None)), phase.partial.usage)
 
 
 def _on_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:

@@ -59,7 +59,7 @@ def converter_for_values() -> MsgspecJsonConverter:
     def unstructure(cls: type) -> Callable[[Any], dict[str, Any]]:
         return make_dict_unstructure_fn(cls, converter, _cattrs_omit_if_default=True)
 
-    def structured(cls: type) -> Callable[[Any, Any], Any]:
+    def structured(cls: type[Any]) -> Callable[[Any, Any], Any]:
         return make_dict_structure_fn(cls, converter)
 
     converter.register_unstructure_hook_factory(attrs.has, unstructure)
@@ -106,9 +106,11 @@ def tag(converter: cattrs.Converter, union: Any, tags: dict[type, str] | None = 
     member = converter.get_structure_hook(union)
 
     def structured(value: Any, _: Any) -> Any:
-        if not isinstance(value, dict) or value.get("type") not in known:
-            raise DecodeError(f"expected an object whose type is one of {', '.join(names.values())}")
-        return member(value, union)
+        match value:
+            case {"type": str(name)} if name in known:
+                return member(value, union)
+            case _:
+                raise DecodeError(f"expected an object whose type is one of {', '.join(names.values())}")
 
     converter.register_structure_hook(union, structured)
 

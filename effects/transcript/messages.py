@@ -50,13 +50,17 @@ class ImagePart:
 
 @frozen
 class CallPart:
-    """A tool call as the model wrote it. ``arguments`` is the raw text, possibly cut off and possibly not JSON."""
+    """A tool call as the model wrote it. ``arguments`` is the raw text, possibly cut off and possibly not JSON.
+
+    ``arguments_error`` says why the port could not read them; such a call never runs (decisions 12 and 45).
+    """
 
     id: str
     name: str
     arguments: str = ""
     signature: str | None = None
     extra: Mapping[str, Any] = NO_EXTRA
+    arguments_error: str | None = None
 
 
 Part = TextPart | ThinkingPart | ImagePart | CallPart
@@ -103,7 +107,7 @@ ZERO_USAGE = Usage()
 
 
 class StopReason(StrEnum):
-    """Why an output ended. A provider's own word is kept beside it as ``raw_stop``."""
+    """Why an output ended. A provider's own word is kept beside it as ``raw_stop``; one still arriving is ``PENDING``."""
 
     STOP = "stop"
     LENGTH = "length"
@@ -111,6 +115,7 @@ class StopReason(StrEnum):
     REFUSAL = "refusal"
     ERROR = "error"
     ABORTED = "aborted"
+    PENDING = "pending"
 
 
 class ErrorKind(StrEnum):
@@ -175,6 +180,7 @@ class AssistantMessage:
     """One output of a model: parts in the order the model wrote them, and how it ended.
 
     ``api``, ``provider`` and ``model`` say who wrote it; only the same model gets signatures back (decision 25).
+    ``thinking_level`` is the level it was asked for with, where an agent asked (``off``: none).
     """
 
     parts: tuple[AssistantPart, ...] = ()
@@ -188,11 +194,15 @@ class AssistantMessage:
     error: ModelError | None = None
     timestamp: int | None = None
     extra: Mapping[str, Any] = NO_EXTRA
+    thinking_level: str | None = None
 
 
 @frozen
 class ToolResultMessage:
-    """The result of one call, for the model; ``details`` and ``structured`` are for hosts (three states each)."""
+    """The result of one call, for the model; ``details`` and ``structured`` are for hosts (three states each).
+
+    So is ``usage``, what the tool itself used, in the tool's own shape.
+    """
 
     call_id: str
     name: str
@@ -202,6 +212,7 @@ class ToolResultMessage:
     structured: Any | UnsetType = UNSET
     timestamp: int | None = None
     extra: Mapping[str, Any] = NO_EXTRA
+    usage: Any | UnsetType = UNSET
 
 
 @frozen

@@ -3,8 +3,8 @@
 Where such text must be kept as it came, in a recording, the halves are escaped instead.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 __all__ = ["clean_json", "clean_text", "escape_halves", "map_texts", "unescape_halves", "without_nul"]
 
@@ -28,9 +28,10 @@ def map_texts(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {map_texts(name, change): map_texts(item, change) for name, item in value.items()}
+        members = cast("dict[Any, Any]", value).items()
+        return {map_texts(name, change): map_texts(item, change) for name, item in members}
     if isinstance(value, list | tuple):
-        return [map_texts(item, change) for item in value]
+        return [map_texts(item, change) for item in cast("Sequence[Any]", value)]
     return value
 
 

@@ -1,8 +1,8 @@
 """The ``turnfold`` command: the only place that names concrete adapters.
 
-Read ``arguments`` first (what can be said), then a module a command: ``demo``, ``chat``, ``runs``, ``show``, ``resume``.
-``conversation`` and ``execution`` carry runs out for them, ``render`` and ``screen`` show that, and ``errors`` turns
-whatever goes wrong into one line and an exit code. ``main`` is all that others call.
+Read ``arguments`` first (what can be said), then a module a command: ``demo``, ``chat``, ``runs``, ``show`` and
+``resume``. ``conversation`` and ``execution`` carry runs out for them, ``render`` and ``screen`` show that, and
+``errors`` turns whatever goes wrong into one line and an exit code. ``main`` is all that others call.
 """
 
 import contextlib

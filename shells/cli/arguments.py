@@ -5,6 +5,7 @@ Nothing here imports more than the standard library, so that ``--help`` and a mi
 
 from argparse import (
     SUPPRESS,
+    Action,
     ArgumentParser,
     ArgumentTypeError,
     BooleanOptionalAction,
@@ -12,7 +13,6 @@ from argparse import (
     RawDescriptionHelpFormatter,
 )
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 from .exits import CliError
@@ -42,7 +42,7 @@ def parse(argv: Sequence[str] | None) -> Namespace:
         formatter_class=RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="version", version=f"turnfold {_version()}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     _debug(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     _add_demo(commands)
@@ -58,6 +58,20 @@ class _Parser(ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise CliError(f"{message}; {self.prog} --help shows what there is")
+
+
+class _Version(Action):
+    """Shows the version; looking it up takes a while, so only then."""
+
+    def __call__(self, parser: ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            found = version("turnfold")
+        except PackageNotFoundError:
+            found = "(not installed)"
+        print(f"turnfold {found}")
+        parser.exit()
 
 
 def _add_demo(commands: Any) -> None:
@@ -100,7 +114,9 @@ def _add_resume(commands: Any) -> None:
 
 
 def _command(commands: Any, name: str, help: str) -> ArgumentParser:
-    parser: ArgumentParser = commands.add_parser(name, help=help, description=help.capitalize() + ".", allow_abbrev=False)
+    parser: ArgumentParser = commands.add_parser(
+        name, help=help, description=help.capitalize() + ".", allow_abbrev=False
+    )
     _debug(parser, nested=True)
     return parser
 
@@ -115,7 +131,9 @@ def _database(parser: ArgumentParser) -> None:
 
 
 def _model(parser: ArgumentParser) -> None:
-    group = parser.add_argument_group("model", "what is not given here or in the environment is as it was the last time")
+    group = parser.add_argument_group(
+        "model", "what is not given here or in the environment is as it was the last time"
+    )
     group.add_argument("--brand", metavar="NAME", help="openai, anthropic, ollama or openai_compatible")
     group.add_argument("--model", metavar="NAME", help="the model's name, as its provider writes it")
     group.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual address")
@@ -130,10 +148,3 @@ def _positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 2**31):
         raise ArgumentTypeError(f"{text!r} is not a number above 0")
     return int(text)
-
-
-def _version() -> str:
-    try:
-        return version("turnfold")
-    except PackageNotFoundError:
-        return "(not installed)"

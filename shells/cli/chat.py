@@ -44,7 +44,8 @@ async def _chat(arguments: Namespace) -> int:
         async with model, trio.open_nursery() as nursery:
             interrupts = Interrupts()
             await nursery.start(interrupts.listen)
-            code = await _converse(Chat(store, job, interrupts, take_over=arguments.take_over))
+            again = "/retry asks again" if sys.stdin.isatty() else "the next turnfold chat answers it"
+            code = await _converse(Chat(store, job, interrupts, again=again, take_over=arguments.take_over))
             nursery.cancel_scope.cancel()
     return code
 

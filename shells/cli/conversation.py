@@ -25,10 +25,24 @@ from .style import clean
 __all__ = ["Chat"]
 
 
+LOOK_MS = 500
+"""How often somebody who waits for a run looks whether it is free, in milliseconds."""
+
+
 class Chat:
     """One durable conversation. ``out`` gets answers, ``notes`` everything else; on a terminal they are one screen."""
 
-    def __init__(self, store: SqliteStore, job: Job, interrupts: Interrupts, *, take_over: bool = False) -> None:
+    def __init__(
+        self,
+        store: SqliteStore,
+        job: Job,
+        interrupts: Interrupts,
+        *,
+        again: str,
+        take_over: bool = False,
+        wait: bool = False,
+    ) -> None:
+        """``again`` says how to have an unanswered message answered; ``wait`` makes way for a live process unasked."""
         self.interrupts = interrupts
         self.out = Screen(sys.stdout)
         self.live = sys.stdin.isatty() and sys.stdout.isatty()
@@ -37,7 +51,9 @@ class Chat:
         self.ask: Callable[[Holder], Awaitable[bool]] | None = None
         """Asks a person whether to take the run over from a process that has it; without one nobody is asked."""
         self._store = store
+        self._again = again
         self._take_over = take_over
+        self._wait = wait
         self._view: LiveView | None = None
 
     async def say(self, text: str) -> None:
@@ -72,7 +88,7 @@ class Chat:
 
     async def _make_way(self, holder: Holder) -> bool:
         """Wait until the run may be free; whether it is to be taken over instead."""
-        if not holder.gone:
+        if not holder.gone and not self._wait:
             if self.ask is None:
                 raise CliError(f"{holder}; try again later, or say --take-over", ExitCode.BUSY)
             if await self.ask(holder):
@@ -115,14 +131,16 @@ class Chat:
         """Whoever holds the run now."""
         return holder_of(await self._store.run(self.job.run_id))
 
-    async def wait_for(self, holder: Holder) -> None:
-        """Wait until the holder's lease runs out, or until Ctrl-C."""
+    async def wait_for(self, holder: Holder | None) -> None:
+        """Wait until nobody holds the run any more, or until Ctrl-C."""
         with self.interrupts.waiting():
             if not self.notes.style.moves:
-                self.notes.line(f"turnfold: {holder}: waiting for that")
-            while (left := holder.until - time.time_ns() // 1_000_000) >= 0:
-                self.notes.hint(f"  {holder}: waiting {left // 1000 + 1} s")
-                await trio.sleep(min(1000, left + 1) / 1000)
+                self.notes.line(f"turnfold: {holder}; waiting")
+            while holder is not None:
+                left = max(0, holder.until - time.time_ns() // 1_000_000)
+                self.notes.hint(f"  {holder}; waiting")
+                await trio.sleep(min(LOOK_MS, left + 1) / 1000)
+                holder = await self.holder()
         self.notes.finish()
 
     def complain(self, text: str) -> None:
@@ -140,6 +158,5 @@ class Chat:
         reason = "stopped" if outcome is None else why(outcome)
         if code is ExitCode.DATABASE:
             raise CliError(f"{reason}; restore the database from a backup, or begin another --conversation", code)
-        again = "/retry asks again" if sys.stdin.isatty() else "the next turnfold chat answers it"
-        self.complain(f"{reason}; the message is kept, and {again}")
+        self.complain(f"{reason}; the message is kept, and {self._again}")
         return code

@@ -66,7 +66,7 @@ class Holder:
     def __str__(self) -> str:
         where = "" if self.host == socket.gethostname() else f" on {clean(self.host)}"
         name = f"process {self.pid}{where}" if self.pid else "another process"
-        return f"{name}{', which is gone,' if self.gone else ''} holds it until {clock_time(self.until)}"
+        return f"{name}{', which is gone,' if self.gone else ''} holds the run until {clock_time(self.until)}"
 
 
 def holder_of(summary: RunSummary | None) -> Holder | None:

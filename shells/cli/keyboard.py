@@ -34,6 +34,11 @@ class LineReader:
         self._buffer = b""
         self._ended = False
 
+    @property
+    def has_more(self) -> bool:
+        """Whether more was read than was handed out."""
+        return bool(self._buffer.strip())
+
     async def line(self) -> str | None:
         """The next line without its end, or nothing at the end of the input. Raises ``LineTooLongError``.
 

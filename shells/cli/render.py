@@ -77,7 +77,9 @@ class LiveView:
         self.ended()
 
     def ended(self) -> None:
-        """The turn is over."""
+        """The turn is over: the next execution begins with all blocks that are there by then."""
+        for shown in self._shown.values():
+            shown.before = True
         self._candidate = self._taken_back = ""
         self._screen.finish()
 

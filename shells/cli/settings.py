@@ -64,9 +64,7 @@ class Settings:
         return tuple(tools)
 
 
-def settings_for(
-    arguments: Namespace, environ: Mapping[str, str], stored: Mapping[str, str] = _NOTHING
-) -> Settings:
+def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mapping[str, str] = _NOTHING) -> Settings:
     """The settings of a command; raises ``CliError`` where something is missing."""
 
     def chosen(name: str, default: str = "") -> str:

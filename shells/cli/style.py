@@ -5,13 +5,14 @@ Text of models, tools and files is somebody else's: ``clean`` takes out what a t
 
 import os
 import re
+import textwrap
 import time
 from collections.abc import Mapping
 from typing import TextIO
 
 from ...effects.values import frozen
 
-__all__ = ["PLAIN", "Style", "clean", "clock_time", "date_time", "duration", "shortened", "style_for"]
+__all__ = ["PLAIN", "Style", "clean", "clock_time", "date_time", "duration", "shortened", "style_for", "wrapped"]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
@@ -25,6 +26,13 @@ def shortened(text: str, limit: int = 100) -> str:
     """The text on one line of at most ``limit`` characters."""
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: max(0, limit - 1)] + "…"
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """The text in lines of at most ``width`` columns, each after ``indent``."""
+    room = max(20, width - len(indent))
+    lines = [line for part in clean(text).split("\n") for line in textwrap.wrap(part, room) or [""]]
+    return [indent + line for line in lines]
 
 
 def clock_time(at: int) -> str:

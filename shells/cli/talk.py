@@ -19,11 +19,13 @@ _HELP = """\
   /history  show the whole conversation
   /help     show this
   /quit     leave (so do Ctrl-D and Ctrl-C); the conversation is kept
-  Ctrl-C during an answer stops it. Lines that are pasted together are one message."""
+  Ctrl-C stops an answer. Lines that are pasted together are one message."""
 
 
 async def answer_lines(chat: Chat, reader: LineReader) -> ExitCode:
     """Answer each line of the input, after what was left without an answer; ends at the first turn that fails."""
+    # Nothing is added to a conversation that cannot go on.
+    await chat.told()
     standing = await chat.standing()
     if isinstance(standing, Answered):
         await chat.deliver(standing.outcome)
@@ -42,6 +44,8 @@ async def answer_lines(chat: Chat, reader: LineReader) -> ExitCode:
             await chat.say(line)
             code = await chat.turn()
             if code is not ExitCode.OK:
+                if reader.has_more:
+                    chat.complain("the lines after it were not sent; send them again")
                 return code
     return ExitCode.INTERRUPTED if chat.interrupts.leaving else ExitCode.OK
 
@@ -102,12 +106,16 @@ class Talk:
                 self._dim("the last answer was saved, but may not have been shown:")
                 await self._chat.deliver(outcome)
             case Interrupted():
-                self._dim("the last turn was interrupted before it had an answer; going on with it")
+                holder = await self._chat.holder()
+                if holder is None or holder.gone:
+                    self._dim("the last turn was interrupted before it had an answer; going on with it")
                 return await self._chat.turn()
             case Unanswered(outcome=outcome):
                 self._chat.complain(f"the last message has no answer ({why(outcome)}); /retry asks again")
-            case Idle():
+            case Idle() if not told:
                 self._screen.line()
+            case Idle():
+                pass
         return None
 
     async def _line(self, prompt: str) -> str | None:

@@ -1,1 +1,54 @@
-"""."""
+"""A world without I/O around a durable run: any interleaving, any crash, any fault, and an oracle that watches."""
+
+from .choices import Choice, choices, ordinary, step
+from .executor import Executor, Pending
+from .scenario import (
+    DEMO_TOOLS,
+    NO_TROUBLE,
+    Behaviour,
+    Output,
+    Scenario,
+    Trouble,
+    breaks_off,
+    calls,
+    cut_short,
+    fails,
+    refuses,
+    says,
+    says_nothing,
+)
+from .schedule import run_schedule
+from .settling import settle
+from .trace import Trace, describe_effect, describe_event
+from .witness import PromiseBroken, Witness
+from .world import World
+
+__all__ = [
+    "DEMO_TOOLS",
+    "NO_TROUBLE",
+    "Behaviour",
+    "Choice",
+    "Executor",
+    "Output",
+    "Pending",
+    "PromiseBroken",
+    "Scenario",
+    "Trace",
+    "Trouble",
+    "Witness",
+    "World",
+    "breaks_off",
+    "calls",
+    "choices",
+    "cut_short",
+    "describe_effect",
+    "describe_event",
+    "fails",
+    "ordinary",
+    "refuses",
+    "run_schedule",
+    "says",
+    "says_nothing",
+    "settle",
+    "step",
+]

@@ -1,5 +1,6 @@
 """One execution in a simulated world: its fold, its state, and what it asked for and has not been told yet."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Any, TypeGuard
 
@@ -63,7 +64,7 @@ class Executor:
         self.asked_model = 0
         self.told: dict[str, ToolCall] = {}
         self.blamed: set[str] = set()
-        self.last: Event | None = None
+        self.answered: deque[Event] = deque(maxlen=4)
         self.screen = Snapshot(str(number))
 
     @property

@@ -29,6 +29,9 @@ from ...effects.vocabulary import Effect, Event
 
 __all__ = ["Line", "Trace", "describe_effect", "describe_event"]
 
+LONGEST = 200
+"""How many lines a trace is rendered with at most; of a longer one the middle is left out."""
+
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
@@ -56,8 +59,11 @@ class Trace:
 
     def __str__(self) -> str:
         names: dict[str, str] = {}
-        text = "\n".join(f"{number:>3} {_line(line)}" for number, line in enumerate(self.lines, 1))
-        return _ID.sub(lambda match: names.setdefault(match[0], f"#{len(names) + 1}"), text)
+        lines = [f"{number:>3} {_line(line)}" for number, line in enumerate(self.lines, 1)]
+        if len(lines) > LONGEST:
+            half = LONGEST // 2
+            lines[half:-half] = [f"... {len(lines) - 2 * half} more ..."]
+        return _ID.sub(lambda match: names.setdefault(match[0], f"#{len(names) + 1}"), "\n".join(lines))
 
 
 def _line(line: Line) -> str:

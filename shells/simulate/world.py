@@ -53,6 +53,7 @@ class World:
         self.crashes = scenario.crashes
         self.rivals = scenario.rivals
         self.faults = scenario.faults
+        self.bound = 0
         self.cancelled = False
         self.bytes_written = 0
         self.witness = Witness(self.rules)
@@ -100,7 +101,9 @@ class World:
         except Exception as error:
             self.trace.add(executor.number, event)
             self.fail("the fold takes every event that can happen", f"{type(error).__name__}: {error}", error)
-        executor.state, executor.last = after, event
+        executor.state = after
+        if hasattr(event, "ticket") and event.ticket not in executor.pending:
+            executor.answered.append(event)
         self.trace.add(executor.number, event, effects)
         names = broken(before, after, effects, self.rules)
         if names:
@@ -136,6 +139,7 @@ class World:
                 executor.blamed.add("turns")
         elif isinstance(event, InputClaimed):
             executor.claimed = event.claim.boundary
+            self.bound = max(self.bound, event.claim.boundary)
         elif isinstance(event, CallSaved):
             executor.told[event.call.id] = event.call
 
@@ -146,7 +150,7 @@ class World:
             if executor.result is not None:
                 self.witness.ended(executor, executor.result, self.stored, self.conversation.messages)
         except Complaint as complaint:
-            self.fail(str(complaint), "")
+            self.complain(complaint)
         except (KeyError, ValueError) as error:
             self.fail("orders and notices refer to what is there", f"{type(error).__name__}: {error}", error)
 
@@ -158,7 +162,7 @@ class World:
         try:
             self.witness.stored(before, after, self.conversation.messages)
         except Complaint as complaint:
-            self.fail(str(complaint), "")
+            self.complain(complaint)
 
     def host_writes(self, update: CallUpdate, words: str) -> None:
         """The host writes what it knows of a call."""
@@ -196,6 +200,13 @@ class World:
         return outputs[self.said - 1] if self.said <= len(outputs) else says(f"last word {self.said}")
 
     # --- complaints
+
+    def verdict(self) -> None:
+        """The run is over: the records must tell the truth."""
+        try:
+            self.witness.verdict(self.stored)
+        except Complaint as complaint:
+            self.complain(complaint)
 
     def complain(self, complaint: Complaint) -> NoReturn:
         """Stop the world for what the witness found."""

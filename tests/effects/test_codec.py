@@ -27,7 +27,7 @@ from turnfold.effects.display import Operation
 from turnfold.effects.feed import Claim, InputMessage
 from turnfold.effects.journal import Changes, Step
 from turnfold.effects.lifecycle import RunStarted
-from turnfold.effects.model import BlockDelta, CallModel, ModelRequest, ModelStreamed
+from turnfold.effects.model import BlockDelta, CallModel, ModelChoice, ModelRequest, ModelStreamed
 from turnfold.effects.outcome import Outcome
 from turnfold.effects.record import Block, Completion, MediaRef, PlanTask, ToolCall
 from turnfold.effects.sequence import Seq
@@ -131,6 +131,7 @@ def test_every_member_of_a_request_is_in_its_trace() -> None:
         replace(base, max_output_tokens=1),
         replace(base, purpose="summary"),
         replace(base, options={"top_p": 1}),
+        replace(base, model=ModelChoice("large")),
     ]
     changed = {
         field.name
@@ -214,6 +215,8 @@ def test_what_is_no_such_value_is_refused(decode: Any, raw: bytes) -> None:
          "$.begun.resume.blocks[0].id"),
         (decode_outcome, b'{"type":"Failed","kind":"boredom","message":"m"}', "$.kind"),
         (decode_outcome, b'{"type":"Suspended","waits_for":"call"}', "$.waits_for"),
+        (decode_event, b'{"type":"AttemptBegun","at":1,"ticket":1,"begun":{"attempt":1,"resume":{"outcome":{}}}}',
+         "$.begun.resume.outcome"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named_by_its_path(decode: Any, raw: bytes, path: str) -> None:

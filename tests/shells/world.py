@@ -146,7 +146,7 @@ Before = Callable[[str, Any], Awaitable[None]]
 
 
 class WatchedJournal:
-    """A journal that tells ``before`` of each write, by name, and ``after`` once it is done; either may raise or wait."""
+    """A journal that tells ``before`` of each write, by name, and ``after`` when it is done; both may raise or wait."""
 
     def __init__(self, inner: Journal, before: Before | None = None, after: Before | None = None) -> None:
         self._inner = inner
@@ -187,16 +187,24 @@ async def _nothing(name: str, value: Any) -> None:
 
 @attrs.define
 class Mortal:
-    """A process that can die: hand ``journal`` to its run and call ``die``. Nothing is written afterwards, ever."""
+    """A process that can die: ``run`` executes in it until somebody calls ``die``. Nothing is written afterwards, ever.
+
+    ``before`` is told of each write that it is about to do.
+    """
 
     world: World
+    before: Before = _nothing
     dead: bool = False
     scope: trio.CancelScope = attrs.field(factory=trio.CancelScope)
 
     @property
     def journal(self) -> WatchedJournal:
         """The journal of the run, for as long as the process lives."""
-        return WatchedJournal(self.world.store.journal("run"), self._live, self._live)
+        return WatchedJournal(self.world.store.journal("run"), self._before, self._live)
+
+    async def _before(self, name: str, value: Any) -> None:
+        await self.before(name, value)
+        await self._live(name, value)
 
     async def _live(self, name: str, value: Any) -> None:
         if self.dead:

@@ -78,6 +78,7 @@ def answer_of(deltas: Iterable[Delta]) -> dict[str, Any]:
                 part |= {"id": part.get("id") or delta.id, "name": part.get("name") or delta.name}
             case BlockDelta(index, text):
                 assert text, "an empty delta says nothing"
+                assert not parts[index].get("ended"), "nothing may come for a block that has ended"
                 text.encode()
                 parts[index]["text"] += text
             case BlockEnded(index, signature, redacted):

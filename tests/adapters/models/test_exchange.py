@@ -19,7 +19,7 @@ from tests.adapters.models.answers import BRANDS, PROTOCOLS, STREAMS, answer_of,
 from tests.adapters.models.loopback import REQUEST, Answer, Asked, Loopback, ask, in_real_time, says, serving, streams
 
 KEY = "sk-a-very-secret-key"
-SMALL = [name for name in STREAMS if len(stream_of(name)[1]) < 1_500]
+SMALL = [name for name in STREAMS if len(stream_of(name)[1]) < 1_200]
 
 
 def model_at(server: Loopback | str, protocol: str = "openai-chat", **options: Any) -> RemoteModel:
@@ -366,6 +366,32 @@ async def test_an_unknown_host_is_named(protocol: str) -> None:
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @in_real_time
+async def test_a_server_that_speaks_no_tls_is_told_apart_from_a_broken_network(protocol: str) -> None:
+    async def garbage(stream: trio.SocketStream) -> None:
+        await stream.receive_some()
+        await stream.send_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listener.socket.getsockname()[1]
+    async with trio.open_nursery() as nursery, model_at(f"https://127.0.0.1:{port}", protocol) as model:
+        nursery.start_soon(trio.serve_listeners, garbage, [listener])
+        (failed,) = await ask(model)
+        nursery.cancel_scope.cancel()
+    assert isinstance(failed, StreamFailed)
+    assert failed.error.kind == ErrorKind.TLS
+    assert f"127.0.0.1:{port}" in failed.error.message
+
+
+@in_real_time
+async def test_a_request_that_cannot_be_written_is_the_hosts_mistake() -> None:
+    async with model_at("http://127.0.0.1:9", temperature=float("nan")) as model:
+        (failed,) = await ask(model)
+    assert isinstance(failed, StreamFailed)
+    assert failed.error.kind == ErrorKind.INVALID_REQUEST
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
 async def test_a_connection_that_breaks_off_is_a_failure_with_what_had_come(protocol: str) -> None:
     _, body, _ = stream_of(f"{protocol}/plain")
     cut = body[: body.index(b"Hello") + len(b"Hello") + 30]
@@ -441,6 +467,23 @@ async def test_usage_is_not_waited_for_long_once_the_answer_is_complete(monkeypa
 
     async with serving(answer) as server, model_at(server) as model:
         assert isinstance((await ask(model))[-1], StreamFinished)
+
+
+@pytest.mark.parametrize("name", ["openai-chat/plain", "anthropic-messages/plain"])
+@in_real_time
+async def test_a_server_that_keeps_the_connection_open_is_not_waited_for(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After ``[DONE]`` or ``message_stop`` nothing of interest can follow."""
+    monkeypatch.setattr(exchange, "GRACE_S", 3_600)
+    protocol, body, expected = stream_of(name)
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        await streams([body], ends=False)(_Open(stream), asked)
+        await trio.sleep_forever()
+
+    async with serving(answer) as server, model_at(server, protocol) as model:
+        assert answer_of(await ask(model)) == expected
 
 
 @pytest.mark.parametrize("limit", ["MAX_ANSWER_BYTES", "MAX_EVENT_BYTES"])

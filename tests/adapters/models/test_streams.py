@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from turnfold.adapters.models.openai_chat import usage_of
 from turnfold.effects.model import Started, StreamFailed
+from turnfold.effects.transcript import Usage
 
 from tests.adapters.models.answers import PROTOCOLS, STREAMS, answer_of, config_of, read, stream_of
 
@@ -50,6 +52,28 @@ def test_an_answer_says_who_gave_it(protocol: str) -> None:
     config = config_of(protocol)
     first = next(read(protocol, [body]))
     assert first == Started(protocol, config.vendor.name, "the-model", answer["response_id"], answer["response_model"])
+
+
+def test_counts_that_contradict_each_other_never_make_a_negative_number() -> None:
+    usage = usage_of({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 9}})
+    assert usage == Usage(input=0, cache_read=5)
+    assert usage_of({"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 9}}).reasoning == 1
+
+
+def test_an_index_that_a_provider_tool_had_may_be_used_again() -> None:
+    def event(value: str) -> bytes:
+        return f"data: {value}\n\n".encode()
+
+    deltas = read(
+        "anthropic-messages",
+        [
+            event('{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use"}}'),
+            event('{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}'),
+            event('{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Hi"}}'),
+            event('{"type":"message_stop"}'),
+        ],
+    )
+    assert answer_of(deltas)["parts"] == [{"type": "text", "text": "Hi"}]
 
 
 # --- providers that send anything at all

@@ -1,12 +1,11 @@
-"""Both stores keep all contracts, SQLite also when it is opened anew at every turn, and when each executor has its own."""
+"""Both stores keep all contracts; SQLite also when it is opened anew at every turn, and by many connections at once."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-import hypothesis
 import pytest
-import trio
-
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
 from turnfold.adapters.contracts import (
     FeedContract,
     HandClock,
@@ -48,6 +47,7 @@ class ReopeningHarness(RefusingHarness):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.others: list[ReopeningHarness] = []
         clock, host = HandClock(), Refusing()
         super().__init__(SqliteStore(path, now=clock, admit=host), clock, host)
 
@@ -70,8 +70,15 @@ class ReopeningHarness(RefusingHarness):
         self.reopen()
         await super().external(update)
 
-    def other_run(self) -> None:
-        return None
+    def other_run(self) -> StoreHarness:
+        other = ReopeningHarness(self.path)
+        self.others.append(other)
+        return other
+
+    async def close(self) -> None:
+        for other in self.others:
+            await other.close()
+        await super().close()
 
 
 class ReopeningJournal:
@@ -138,8 +145,8 @@ class InFolder:
     path: Path
 
     @pytest.fixture(autouse=True)
-    def _in_folder(self, tmp_path: Path) -> None:
-        self.path = tmp_path / "runs.db"
+    def _in_folder(self, folder: Path) -> None:
+        self.path = folder / "runs.db"
 
 
 class TestMemoryJournal(JournalContract):
@@ -184,23 +191,12 @@ class TestFullySynchronisedJournals(InFolder, JournalContract):
         return SeparateHarness(self.path, full_sync=True)
 
 
-class MemoryAgainstSqlite(JournalMachine):
-    """Memory against SQLite, and both against the model."""
+def test_memory_and_sqlite_do_what_the_model_does(folder: Path, exploring: bool) -> None:
+    class MemoryAgainstSqlite(JournalMachine):
+        def make(self) -> Sequence[JournalHarness]:
+            clock, host = HandClock(), Refusing()
+            path = folder / f"{len(list(folder.iterdir()))}.db"
+            return [memory(), RefusingHarness(SqliteStore(path, now=clock, admit=host), clock, host)]
 
-    folder: Path
-
-    def make(self) -> Sequence[JournalHarness]:
-        clock, host = HandClock(), Refusing()
-        path = self.folder / f"{len(list(self.folder.iterdir()))}.db"
-        return [memory(), RefusingHarness(SqliteStore(path, now=clock, admit=host), clock, host)]
-
-
-class TestSideBySide:
-    def test_memory_and_sqlite_do_what_the_model_does(self, tmp_path: Path) -> None:
-        MemoryAgainstSqlite.folder = tmp_path
-        machine = MemoryAgainstSqlite.TestCase()
-        machine.settings = hypothesis.settings(max_examples=60, stateful_step_count=40, deadline=None)
-        machine.runTest()
-
-
-assert trio
+    examples = 1_000 if exploring else 60
+    run_state_machine_as_test(MemoryAgainstSqlite, settings=settings(max_examples=examples, stateful_step_count=40))

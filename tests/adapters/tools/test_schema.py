@@ -26,7 +26,7 @@ class Point:
 @dataclasses.dataclass
 class Box:
     corner: Point
-    colours: list[Colour] = dataclasses.field(default_factory=list)
+    colours: list[Colour]
 
 
 class Options(TypedDict):
@@ -91,9 +91,9 @@ def test_nested_types_are_written_where_they_are_used() -> None:
                             "type": "object",
                             "properties": {
                                 "corner": POINT,
-                                "colours": {"type": "array", "items": COLOUR, "default": []},
+                                "colours": {"type": "array", "items": COLOUR},
                             },
-                            "required": ["corner"],
+                            "required": ["corner", "colours"],
                         },
                         {"type": "null"},
                     ]

@@ -1,0 +1,83 @@
+"""What has arrived of an answer, as a value: cheap to grow, read only by those who ask.
+
+Texts are ropes that share their beginnings, so every state of an answer may be kept. Folding deltas into one is the
+core's business; ``message`` is what it looks like to people.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from .model import DeltaKind, Started
+from .sequence import Seq
+from .transcript import (
+    NO_EXTRA,
+    ZERO_USAGE,
+    AssistantMessage,
+    AssistantPart,
+    CallPart,
+    StopReason,
+    TextPart,
+    ThinkingPart,
+    Usage,
+    clean_text,
+)
+from .values import field, frozen
+
+__all__ = ["EMPTY_PARTIAL", "OpenBlock", "Partial", "part_of", "text_so_far"]
+
+
+@frozen
+class OpenBlock:
+    """One block of an answer that is still arriving."""
+
+    kind: DeltaKind
+    id: str = ""
+    name: str = ""
+    text: Seq[str] = field(factory=Seq)
+    signature: str | None = None
+    redacted: bool = False
+    extra: Mapping[str, Any] = NO_EXTRA
+
+
+@frozen
+class Partial:
+    """What has arrived of one answer: blocks by the provider's index, in order of their first appearance."""
+
+    started: Started | None = None
+    blocks: Mapping[int, OpenBlock] = {}
+    usage: Usage = ZERO_USAGE
+
+    @property
+    def message(self) -> AssistantMessage:
+        """The output so far, empty blocks included. It is put together anew each time, which costs what it is long."""
+        started = self.started or Started()
+        return AssistantMessage(
+            parts=tuple(part_of(block) for block in self.blocks.values()),
+            api=started.api,
+            provider=started.provider,
+            model=started.model,
+            stop=StopReason.PENDING,
+            usage=self.usage,
+            response_id=started.response_id,
+            timestamp=started.timestamp,
+        )
+
+
+EMPTY_PARTIAL = Partial()
+
+
+def part_of(block: OpenBlock) -> AssistantPart:
+    """A block as a part of a message, storable."""
+    text = text_so_far(block)
+    match block.kind:
+        case DeltaKind.CALL:
+            return CallPart(block.id, block.name, text, block.signature, block.extra)
+        case DeltaKind.THINKING:
+            return ThinkingPart(text, block.signature, block.redacted, block.extra)
+        case DeltaKind.TEXT:
+            return TextPart(text, block.signature, block.extra)
+
+
+def text_so_far(block: OpenBlock) -> str:
+    """The text of a block that is still arriving, storable."""
+    return clean_text("".join(block.text))

@@ -1,0 +1,156 @@
+"""``turnfold demo``: a run that is killed in the middle of a payment, and what becomes of it.
+
+Two real processes carry out one run, each of them ``turnfold resume``. The first is killed with SIGKILL while a tool
+with side effects and a harmless one are running; the second goes on from what the first had saved. ``demo_agent`` is
+who runs, ``demo_report`` tells what happened and checks that it is what should have.
+"""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import trio
+
+from ...adapters.stores import SqliteStore, UnknownRun
+from ...effects.feed import InputMessage
+from ...effects.values import replace
+from .database import open_existing, open_or_make
+from .demo_agent import FAST, QUESTION, USUAL, Pace, read_witness, witness_of
+from .demo_report import Evidence, Execution, closing, problems, timeline
+from .exits import CliError, ExitCode
+from .screen import Screen
+from .style import wrapped
+
+__all__ = ["run"]
+
+PATIENCE_S = 30.0
+"""How long each process may take before the demonstration gives up, in seconds."""
+
+LINGER_S = 0.25
+"""How long the tools run before the kill, in seconds."""
+
+
+def run(arguments: Namespace) -> int:
+    """Run the demonstration; 0 only if everything happened as it should. Raises what ``errors`` explains."""
+    with _place(arguments) as path:
+        return trio.run(_demo, path, FAST if arguments.fast else USUAL, arguments.keep or bool(arguments.db))
+
+
+@contextmanager
+def _place(arguments: Namespace) -> Generator[str]:
+    """The database: the one that was named, or one in a temporary directory that goes unless it is to be kept."""
+    if arguments.db:
+        yield arguments.db
+        return
+    directory = tempfile.mkdtemp(prefix="turnfold-demo-")
+    try:
+        yield str(Path(directory) / "demo.db")
+    finally:
+        if not arguments.keep:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+async def _demo(path: str, pace: Pace, kept: bool) -> int:
+    screen = Screen(sys.stdout)
+    run_id = f"demo-{secrets.token_hex(3)}"
+    with open_or_make(path) as store:
+        await store.create_run(run_id, run_id, {"kind": "demo", "pace": pace.name})
+        await store.append(run_id, InputMessage(QUESTION))
+    started_at = _now()
+    screen.line(f"{screen.style.bold('A run that survives its process.')} Everything happens here: no network, no key.")
+    for line in wrapped(f"Somebody asks: {QUESTION}", min(screen.style.width, 80)):
+        screen.line(line)
+    witness = witness_of(Path(path), run_id)
+    try:
+        first = await _process(screen, 1, run_id, path, kill_after=witness)
+        with open_existing(path) as store:
+            left = await store.run(run_id)
+        second = await _process(screen, 2, run_id, path)
+        with open_existing(path) as store:
+            evidence = await _gather(store, run_id, (first, second), started_at, witness)
+            evidence = replace(evidence, lease_until=left and left.lease_until)
+    finally:
+        witness.unlink(missing_ok=True)
+    for line in timeline(evidence, screen.style):
+        screen.line(line)
+    wrong = problems(evidence)
+    for line in closing(evidence, wrong, path if kept else None, screen.style):
+        screen.line(line)
+    return ExitCode.FAILED if wrong else ExitCode.OK
+
+
+async def _gather(
+    store: SqliteStore, run_id: str, executions: tuple[Execution, ...], started_at: int, witness: Path
+) -> Evidence:
+    summary, resume = await store.run(run_id), await store.load(run_id)
+    if summary is None or resume is None:
+        raise UnknownRun(run_id)
+    unconsumed = await store.feed(run_id).pending(0)
+    return Evidence(started_at, summary, resume, executions, tuple(read_witness(witness)), unconsumed == 0)
+
+
+async def _process(screen: Screen, number: int, run_id: str, path: str, kill_after: Path | None = None) -> Execution:
+    """Carry the run out in a process of its own, to its end or until it is killed in the middle of its work."""
+    at = _now()
+    command = [sys.executable, "-m", __package__ or "", "resume", run_id, "--db", path, "--wait"]
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
+    process = await trio.lowlevel.open_process(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    )
+    screen.line()
+    screen.line(screen.style.bold(f"process {number}") + screen.style.dim(f" (pid {process.pid})"))
+    try:
+        with trio.fail_after(PATIENCE_S):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_relay, screen, process)
+                if kill_after is not None:
+                    await _kill_at_work(process, kill_after)
+                await process.wait()
+    except* trio.TooSlowError as error:
+        raise CliError(
+            f"process {number} was not done after {PATIENCE_S:g} s; run it again", ExitCode.FAILED
+        ) from error
+    finally:
+        with trio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+    ended_at = _now()
+    if process.returncode == -signal.SIGKILL:
+        screen.line(f"  {screen.style.bad('killed with SIGKILL')}: nothing could be saved, said or cleaned up")
+    return Execution(number, process.pid, at, ended_at, process.returncode)
+
+
+async def _kill_at_work(process: trio.Process, witness: Path) -> None:
+    """Kill the process once both tools of its batch have taken effect."""
+    while process.poll() is None:
+        if {"charge", "write_report"} <= {sight.tool for sight in read_witness(witness)}:
+            await trio.sleep(LINGER_S)
+            process.kill()
+            return
+        await trio.sleep(0.01)
+
+
+async def _relay(screen: Screen, process: trio.Process) -> None:
+    """Show what the process says, line by line."""
+    if process.stdout is None:
+        return
+    buffer = b""
+    async for chunk in process.stdout:
+        *lines, buffer = (buffer + chunk).split(b"\n")
+        for line in lines:
+            for piece in wrapped(line.decode("utf-8", "replace"), min(screen.style.width, 80) - 4):
+                screen.line(screen.style.dim("  │ ") + piece)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

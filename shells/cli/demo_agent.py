@@ -1,0 +1,156 @@
+"""The agent of ``turnfold demo``: a scripted model, three tools, and a witness that no crash can take back.
+
+The model is a function of what it is asked, so a second process goes on where the first one was killed. Each tool
+writes a line into a file beside the database the moment it takes effect; what really happened is read from there and
+not from what the run says of itself.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import trio
+
+from ...adapters.models import Reply, ScriptedModel, call, say
+from ...adapters.stores import RunSummary
+from ...adapters.tools import FunctionTool, ToolContext, tool
+from ...core.text import ENGLISH
+from ...effects.model import ModelRequest
+from ...effects.transcript import AssistantMessage, ToolResultMessage, calls_of, text_of
+from ...effects.values import frozen
+from ..perform import Tool
+from .database import default_path
+from .execution import Job
+
+__all__ = ["FAST", "QUESTION", "USUAL", "Pace", "Sight", "demo_job", "read_witness", "script", "witness_of"]
+
+ORDER = "A-1042"
+QUESTION = f"Order {ORDER} has not been paid yet. Charge the customer and write me a short report."
+AMOUNT = "49.00 EUR"
+
+
+@frozen
+class Pace:
+    """How long things take, in seconds, and the lease in milliseconds; ``gap_s`` is from word to word."""
+
+    name: str
+    lookup_s: float
+    report_s: float
+    confirmation_s: float
+    gap_s: float
+    lease_ms: int
+
+
+USUAL = Pace("usual", lookup_s=0.3, report_s=0.6, confirmation_s=30.0, gap_s=0.02, lease_ms=2000)
+FAST = Pace("fast", lookup_s=0.05, report_s=0.1, confirmation_s=30.0, gap_s=0.005, lease_ms=1000)
+PACES = {pace.name: pace for pace in (USUAL, FAST)}
+
+
+def demo_job(summary: RunSummary, db: str | None) -> Job:
+    """What it takes to execute a run of the demonstration, in whichever process."""
+    pace = PACES.get(summary.meta.get("pace", ""), USUAL)
+    model = ScriptedModel(script, sleep=trio.sleep, gap_s=pace.gap_s, chunk=12, provider="demo", model="a script")
+    tools = _tools(pace, witness_of(Path(db) if db else default_path(), summary.run_id))
+    return Job(summary.run_id, summary.conversation, model, tools, lease_ms=pace.lease_ms, meta={"model": "the script"})
+
+
+# What the model says.
+
+
+def script(request: ModelRequest) -> Reply:
+    """The next thing to say, read from what the context holds and from nothing else."""
+    messages = list(request.messages)
+    place = len(messages)
+    results = {message.call_id: message for message in messages if isinstance(message, ToolResultMessage)}
+    calls = [part for message in messages if isinstance(message, AssistantMessage) for part in calls_of(message)]
+    last = {part.name: results[part.id] for part in calls if part.id in results}
+    if "find_order" not in last:
+        return say("Let me look the order up.") + call("find_order", {"order": ORDER}, id=f"find-{place}")
+    if "charge" not in last or text_of(last["charge"]) == ENGLISH.never_started:
+        return (
+            say("It is open. I charge the card and write the report meanwhile.")
+            + call("charge", {"order": ORDER, "amount": AMOUNT}, id=f"charge-{place}")
+            + call("write_report", {"order": ORDER}, id=f"report-{place}")
+        )
+    if text_of(last["write_report"]) in (ENGLISH.interrupted_replayable, ENGLISH.never_started):
+        return say("The report was cut off, and writing it again does no harm.") + call(
+            "write_report", {"order": ORDER}, id=f"report-{place}"
+        )
+    return say(_answer(text_of(last["charge"]), text_of(last["write_report"])))
+
+
+def _answer(charge: str, report: str) -> str:
+    if charge == ENGLISH.needs_review:
+        paid = (
+            f"I cannot tell whether the charge of {AMOUNT} went through: the process died while the bank was at it. "
+            "I did not try again; please look at the account."
+        )
+    else:
+        paid = f"The charge went through: {charge}."
+    return f"{report} {paid}"
+
+
+# What the tools do.
+
+
+@frozen
+class Sight:
+    """Something the world saw, at ``at`` (milliseconds since the epoch), by process ``pid``."""
+
+    at: int
+    pid: int
+    tool: str
+    key: str
+
+
+def witness_of(db: Path, run_id: str) -> Path:
+    """The witness file of a run."""
+    return db.with_name(f"{db.name}.{run_id}.witness")
+
+
+def read_witness(path: Path) -> list[Sight]:
+    """What the world saw so far; half a line, at the moment of a kill, does not count."""
+    return list(_sights(path.read_bytes().splitlines(keepends=True))) if path.exists() else []
+
+
+def _sights(lines: list[bytes]) -> Iterator[Sight]:
+    for line in lines:
+        if line.endswith(b"\n"):
+            yield msgspec.json.decode(line, type=Sight)
+
+
+def _tools(pace: Pace, witness: Path) -> tuple[Tool, ...]:
+    def saw(name: str, context: ToolContext) -> None:
+        line = msgspec.json.encode(Sight(time.time_ns() // 1_000_000, os.getpid(), name, context.key)) + b"\n"
+        file = os.open(witness, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(file, line)
+        finally:
+            os.close(file)
+
+    async def find_order(order: str, context: ToolContext) -> str:
+        """Look an order up."""
+        saw("find_order", context)
+        await trio.sleep(pace.lookup_s)
+        return f"order {order}: {AMOUNT}, not paid"
+
+    async def charge(order: str, amount: str, context: ToolContext) -> str:
+        """Charge the customer's card. This cannot be undone."""
+        saw("charge", context)
+        await trio.sleep(pace.confirmation_s)
+        return f"{amount} charged for {order}"
+
+    async def write_report(order: str, context: ToolContext) -> str:
+        """Write a report about an order."""
+        saw("write_report", context)
+        await trio.sleep(pace.report_s)
+        return f"Report: order {order}, {AMOUNT}, one customer, one charge asked for."
+
+    made: tuple[FunctionTool[..., object], ...] = (
+        tool(replayable=True)(find_order),
+        tool(side_effects=True)(charge),
+        tool(replayable=True)(write_report),
+    )
+    return made

@@ -1,0 +1,169 @@
+"""What the demonstration showed: the timeline, the checks, and a closing paragraph. Pure but for the clock's zone.
+
+The checks believe the witness, which counts what the world saw, before what the run says of itself.
+"""
+
+from collections.abc import Iterator
+
+from ...adapters.stores import RunSummary
+from ...effects.journal import Resume
+from ...effects.outcome import Delivered
+from ...effects.record import Block, BlockKind, CallStatus, ToolCall
+from ...effects.values import frozen
+from .demo_agent import QUESTION, Sight
+from .report import arguments_text, result_text, status_text, took
+from .style import Style, shortened, wrapped
+
+__all__ = ["Evidence", "Execution", "closing", "problems", "timeline"]
+
+
+@frozen
+class Execution:
+    """One process: its number, its pid, when it ran (milliseconds since the epoch), and how it ended."""
+
+    number: int
+    pid: int
+    started_at: int
+    ended_at: int
+    returncode: int | None
+
+    @property
+    def killed(self) -> bool:
+        """Whether SIGKILL ended it."""
+        return self.returncode == -9
+
+
+@frozen
+class Evidence:
+    """All there is to know: what is stored, which processes there were, and what the world saw of their tools.
+
+    ``consumed``: whether the answer consumed the question; ``lease_until``: when the lease of the dead process ran out.
+    """
+
+    started_at: int
+    summary: RunSummary
+    resume: Resume
+    executions: tuple[Execution, ...]
+    sights: tuple[Sight, ...]
+    consumed: bool
+    lease_until: int | None = None
+
+    def seen(self, tool: str) -> int:
+        """How often a tool took effect in the world."""
+        return sum(sight.tool == tool for sight in self.sights)
+
+    def calls(self, name: str) -> list[ToolCall]:
+        """The records of a tool's calls, oldest first."""
+        return [call for call in self.resume.calls if call.name == name]
+
+
+# The checks.
+
+
+def problems(evidence: Evidence) -> list[str]:
+    """What did not happen as it should; nothing when all is well."""
+    first, second = evidence.executions
+    charges, reports = evidence.calls("charge"), evidence.calls("write_report")
+    expected = {
+        "process 1 was killed with SIGKILL": first.killed,
+        "process 2 came to its end": second.returncode == 0,
+        "the order was looked up once, and not again after the kill": evidence.seen("find_order") == 1,
+        "the card was charged exactly once": evidence.seen("charge") == 1,
+        "the charge that was cut off needs review": [call.status for call in charges] == [CallStatus.NEEDS_REVIEW],
+        "the report that was cut off was written again": evidence.seen("write_report") == 2
+        and [call.status for call in reports] == [CallStatus.INTERRUPTED, CallStatus.SUCCEEDED],
+        "the run has two attempts": evidence.summary.attempt == 2,
+        "the run gave an answer": isinstance(evidence.summary.outcome, Delivered),
+        "the answer consumed the question": evidence.consumed,
+    }
+    return [what for what, so in expected.items() if not so]
+
+
+# The timeline.
+
+
+def timeline(evidence: Evidence, style: Style) -> Iterator[str]:
+    """What happened, in order, with seconds since the start."""
+    yield ""
+    yield style.bold("What is stored of it") + style.dim("  (seconds since the start)")
+    first, second = evidence.executions
+    rows = sorted(_rows(evidence, style), key=lambda row: row[0])
+    yield _heading(first, 1, style)
+    yield from (_row(evidence, at, text) for at, text in rows if at <= first.ended_at)
+    yield _row(evidence, first.ended_at, f"{style.bad('killed')}   with SIGKILL, while two calls were running")
+    yield _heading(second, 2, style)
+    held = evidence.lease_until is not None and evidence.lease_until > second.started_at
+    held_text = "and may not touch the run yet: process 1 might still be at it" if held else "and finds the run free"
+    yield _row(evidence, second.started_at, f"starts   {held_text}")
+    yield from (_row(evidence, at, text) for at, text in rows if at > first.ended_at)
+
+
+def _heading(execution: Execution, attempt: int, style: Style) -> str:
+    return style.dim(f"process {execution.number} (pid {execution.pid}), attempt {attempt}")
+
+
+def _row(evidence: Evidence, at: int, text: str) -> str:
+    return f"{(at - evidence.started_at) / 1000:6.2f}  {text}"
+
+
+def _rows(evidence: Evidence, style: Style) -> Iterator[tuple[int, str]]:
+    yield evidence.started_at, f"input    {shortened(QUESTION, 63)}"
+    if evidence.lease_until is not None:
+        yield evidence.lease_until, "lease    of process 1 runs out: process 2 may take the run"
+    for block in evidence.resume.blocks:
+        if block.kind is not BlockKind.TOOL_CALL:
+            yield _minted_at(block), f"says     {shortened(block.text, 63)}"
+    for call in evidence.resume.calls:
+        yield from _call_rows(evidence, call, style)
+    outcome = evidence.summary.outcome
+    if isinstance(outcome, Delivered):
+        yield evidence.summary.updated_at, f"outcome  answered: {shortened(outcome.text, 53)}"
+
+
+def _call_rows(evidence: Evidence, call: ToolCall, style: Style) -> Iterator[tuple[int, str]]:
+    name = f"{call.name}({arguments_text(call, 40)})"
+    status = {
+        CallStatus.SUCCEEDED: style.good,
+        CallStatus.NEEDS_REVIEW: style.warn,
+    }.get(CallStatus(call.status), style.dim)(status_text(call))
+    started, completed = call.started_at or 0, call.completed_at or 0
+    cut_off = completed > evidence.executions[0].ended_at >= started
+    if not cut_off:
+        yield started, f"call     {name}  {status} {style.dim(took(call))}"
+        return
+    yield started, f"call     {name}  {style.dim('running …')}"
+    yield completed, f"settles  {call.name}: {status}"
+    for line in wrapped(f"the model reads: {result_text(call, 400)}", 63):
+        yield completed, style.dim(f"         {line}")
+
+
+def _minted_at(block: Block) -> int:
+    """When a block began: our ids are shaped like UUIDv7, which begins with the time in milliseconds."""
+    return int(block.id.replace("-", "")[:12], 16)
+
+
+# The end.
+
+
+def closing(evidence: Evidence, wrong: list[str], path: str | None, style: Style) -> Iterator[str]:
+    """What was just seen, and where to look further."""
+    yield ""
+    if wrong:
+        yield style.bad("This is not what should have happened:")
+        yield from (f"  not so: {what}" for what in wrong)
+    else:
+        yield style.bold("What you have just seen: ") + "one run, two processes, and nothing done twice."
+        yield from wrapped(_PARAGRAPH, min(style.width, 80))
+    if path is not None:
+        yield ""
+        yield "Look further:"
+        yield f"  turnfold runs --db {path}"
+        yield f"  turnfold show {evidence.summary.run_id} --arguments --db {path}"
+
+
+_PARAGRAPH = """\
+Process 1 was killed in the middle of a payment. Process 2 waited until the dead process could not write any more, and \
+went on from what was saved. The lookup that had finished was not repeated. The report that was cut off is harmless, \
+so the model was told to call it again, and did. The charge is not: nobody can know whether it went through, so it was \
+not repeated, a person is asked to review it, and the model was told exactly that. The file in which the tools note \
+what they do counts one charge."""

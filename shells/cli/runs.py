@@ -1,0 +1,54 @@
+"""``turnfold runs``: what is in a database, the latest first."""
+
+import sys
+from argparse import Namespace
+
+import trio
+
+from ...adapters.stores import RunSummary
+from .database import open_existing
+from .report import json_text, state_of, summary_data
+from .style import Style, clean, date_time, shortened, style_for
+
+__all__ = ["run"]
+
+_HEADINGS = ("RUN", "CONVERSATION", "UPDATED", "TRIES", "STATE")
+
+
+def run(arguments: Namespace) -> int:
+    """Print the runs. Raises what ``errors`` explains."""
+    return trio.run(_list, arguments)
+
+
+async def _list(arguments: Namespace) -> int:
+    with open_existing(arguments.db) as store:
+        found = await store.runs(arguments.limit)
+    if arguments.json:
+        print(json_text([summary_data(summary) for summary in found]))
+    elif not found:
+        print("no runs yet: turnfold chat or turnfold demo --keep makes one")
+    else:
+        for line in _table(found, style_for(sys.stdout)):
+            print(line)
+    return 0
+
+
+def _table(found: tuple[RunSummary, ...], style: Style) -> list[str]:
+    rows = [_HEADINGS, *map(_row, found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
+    lines: list[str] = []
+    for row in rows:
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
+        line = "  ".join((*cells, row[-1])).rstrip()
+        lines.append(line[: style.width] if style.moves else line)
+    return [style.dim(lines[0]), *lines[1:]]
+
+
+def _row(summary: RunSummary) -> tuple[str, str, str, str, str]:
+    return (
+        clean(summary.run_id),
+        shortened(summary.conversation, 20) or "-",
+        date_time(summary.updated_at),
+        str(summary.attempt),
+        state_of(summary),
+    )

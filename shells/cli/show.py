@@ -1,0 +1,129 @@
+"""``turnfold show``: one run, from its blocks to its outcome."""
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+
+import trio
+
+from ...adapters.stores import RunSummary, UnknownRun
+from ...effects.journal import Resume
+from ...effects.record import Block, BlockKind, CallStatus, ToolCall
+from .database import open_existing
+from .report import (
+    arguments_text,
+    json_text,
+    outcome_text,
+    result_text,
+    run_data,
+    state_of,
+    status_text,
+    took,
+    usage_text,
+)
+from .style import Style, clean, date_time, shortened, style_for
+
+__all__ = ["run"]
+
+_SHORT = 200
+
+
+def run(arguments: Namespace) -> int:
+    """Print one run. Raises what ``errors`` explains."""
+    return trio.run(_show, arguments)
+
+
+async def _show(arguments: Namespace) -> int:
+    with open_existing(arguments.db) as store:
+        summary = await store.run(arguments.run_id)
+        resume = await store.load(arguments.run_id)
+    if summary is None or resume is None:
+        raise UnknownRun(arguments.run_id)
+    if arguments.json:
+        print(json_text(run_data(summary, resume, arguments.arguments)))
+        return 0
+    style = style_for(sys.stdout)
+    for line in _lines(summary, resume, style, arguments.arguments):
+        print(line)
+    return 0
+
+
+def _lines(summary: RunSummary, resume: Resume, style: Style, with_arguments: bool) -> Iterator[str]:
+    yield style.bold(clean(summary.run_id))
+    yield from _facts(summary, resume, style)
+    if resume.blocks or resume.calls:
+        yield ""
+    calls = {call.id: call for call in resume.calls}
+    for block in resume.blocks:
+        call = calls.pop(block.call_id, None)
+        yield from _call(call, block.position, style, with_arguments) if call else _block(block, style)
+    for call in calls.values():
+        yield from _call(call, 0, style, with_arguments)
+    for task in resume.plan:
+        yield f"  plan  {task.status.replace('_', ' '):<12} {shortened(task.subject, _SHORT)}"
+    yield ""
+    yield f"{style.bold('outcome')}  {outcome_text(summary.outcome)}"
+
+
+def _facts(summary: RunSummary, resume: Resume, style: Style) -> Iterator[str]:
+    facts = {
+        "conversation": clean(summary.conversation),
+        "state": state_of(summary),
+        "attempts": str(summary.attempt),
+        "created": date_time(summary.created_at),
+        "updated": date_time(summary.updated_at),
+        "tokens": usage_text(resume.usage),
+        **{shortened(name, 20): shortened(value, _SHORT) for name, value in summary.meta.items()},
+    }
+    for name, value in facts.items():
+        if value:
+            yield f"  {style.dim(name.ljust(13))} {value}"
+
+
+def _block(block: Block, style: Style) -> Iterator[str]:
+    what = "thought" if block.kind is BlockKind.THINKING else "said"
+    standing = f" ({block.standing.replace('_', ' ')})" if block.standing else ""
+    yield f"{block.position:>4}  {style.dim(what + standing)}  {shortened(block.text, _SHORT)}"
+
+
+def _call(call: ToolCall, position: int, style: Style, with_arguments: bool) -> Iterator[str]:
+    place = f"{position:>4}" if position else "    "
+    given = f"({arguments_text(call, 10_000)})" if with_arguments else ""
+    status = _coloured(call, style)
+    spent = took(call)
+    yield f"{place}  {clean(call.name)}{given}  {status}{style.dim('  ' + spent) if spent else ''}"
+    result = result_text(call, _SHORT)
+    if result:
+        yield f"        {result}"
+    for name, value in call.notes.items():
+        yield f"        {style.dim('note')} {clean(name)}: {shortened(value, _SHORT)}"
+    if call.status in _FOR_A_PERSON or (call.handover and not call.settled):
+        yield f"        {style.warn('look at')} {_todo(call)}"
+    if call.decision is not None:
+        said = "approved" if call.decision.approved else "rejected"
+        by = f" by {clean(call.decision.by)}" if call.decision.by else ""
+        yield f"        {style.dim('decision')} {said}{by} {shortened(call.decision.reason, _SHORT)}".rstrip()
+
+
+_FOR_A_PERSON = (CallStatus.NEEDS_REVIEW, CallStatus.WAITING, CallStatus.AWAITING_DECISION)
+
+
+def _todo(call: ToolCall) -> str:
+    if call.status == CallStatus.NEEDS_REVIEW:
+        return f"whether it happened: its idempotency key is {call.id}"
+    if call.status == CallStatus.AWAITING_DECISION:
+        return f"it waits for a decision: {call.id}"
+    return f"it is somebody else's to finish ({call.handover or 'waiting'}): {call.id}"
+
+
+def _coloured(call: ToolCall, style: Style) -> str:
+    text = status_text(call)
+    match call.status:
+        case CallStatus.SUCCEEDED:
+            return style.good(text)
+        case CallStatus.FAILED:
+            return style.bad(text)
+        case CallStatus.NEEDS_REVIEW | CallStatus.WAITING | CallStatus.AWAITING_DECISION:
+            return style.warn(text)
+        case _:
+            return style.dim(text)

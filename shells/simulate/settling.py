@@ -1,0 +1,102 @@
+"""Bringing a world to its end: the troubles are switched off, and the run must end or wait for something it names.
+
+Safety first, then liveness. Whatever was left behind, an execution that nothing disturbs comes to its end; a run that
+waits goes on once the host has settled what it waits for; and at last all input is answered. What was delivered is
+delivered again, without a model call, by every later execution that finds no newer input.
+"""
+
+from ...effects.outcome import Delivered, Failed, FailureKind, Suspended
+from ...effects.tool import RunTool
+from .choices import begin_when_free, ordinary, settle_call
+from .executor import Executor
+from .ports import hangs
+from .world import World
+
+__all__ = ["run_on", "settle"]
+
+MAX_EVENTS = 400
+MAX_WAKINGS = 4
+
+
+def settle(world: World) -> None:
+    """Switch the troubles off and demand the end."""
+    world.calm = True
+    while world.alive:
+        run_on(world)
+    for _ in range(len(world.scenario.outputs) + 8):
+        last = next_execution(world)
+        outcome = last.result.outcome if last.result else None
+        match outcome:
+            case Delivered(boundary=boundary) if boundary == len(world.conversation.messages):
+                _again(world, outcome)
+                world.verdict()
+                return
+            case Suspended(waits_for=waits_for):
+                _wait(world, outcome, waits_for)
+            case Failed(kind=FailureKind.TURN_LIMIT) | Failed(kind=FailureKind.FEED) if _no_way_on(world, outcome):
+                return
+            case _:
+                continue
+    world.fail("with the troubles switched off a run comes to its end", "it does not")
+
+
+def next_execution(world: World) -> Executor:
+    """One more execution, from begin to end."""
+    begin_when_free(world)
+    executor = world.executors[-1]
+    while executor.alive:
+        run_on(world)
+    return executor
+
+
+def run_on(world: World) -> None:
+    """Let the ordinary happen until an execution ends; a tool that hangs is stopped by cancelling its run."""
+    alive, idle = len(world.alive), 0
+    for _ in range(MAX_EVENTS):
+        if len(world.alive) < alive:
+            return
+        choice = ordinary(world)
+        if choice is None:
+            break
+        world.now += 1
+        idle += all(hangs(world, pending) for executor in world.alive for pending in executor.pending.values())
+        if idle > MAX_WAKINGS:
+            _cancel_hanging(world)
+            idle = 0
+        else:
+            choice()
+    world.fail("every debt is paid or withdrawn", "the run neither ends nor waits for anything")
+
+
+def _cancel_hanging(world: World) -> None:
+    for executor in world.alive:
+        hanging = [pending for pending in executor.waiting_for(RunTool) if not pending.cancelled]
+        if hanging and "cancel" not in executor.blamed:
+            world.cancel(executor)
+            return
+    world.fail("every debt is paid or withdrawn", "the run waits for nothing it names")
+
+
+def _again(world: World, outcome: Delivered) -> None:
+    """Without newer input the next execution gives the same, and asks no model."""
+    last = next_execution(world)
+    if last.asked_model or last.result is None or last.result.outcome != outcome:
+        world.fail("a delivered outcome is what every later execution without newer input gives", "")
+
+
+def _wait(world: World, outcome: Suspended, waits_for: tuple[str, ...]) -> None:
+    """A suspended run stays suspended until somebody settles what it names; then it goes on."""
+    open_calls = [world.stored.calls[key] for key in waits_for if not world.stored.calls[key].settled]
+    if len(open_calls) == len(waits_for):
+        last = next_execution(world)
+        if last.asked_model or last.result is None or last.result.outcome != outcome:
+            world.fail("a suspended run stays suspended while nothing changes", "")
+    for call in open_calls:
+        settle_call(world, call)
+
+
+def _no_way_on(world: World, outcome: Failed) -> bool:
+    """Whether a failure is the end by rights: no turns are left, or there never was any input."""
+    if outcome.kind is FailureKind.TURN_LIMIT:
+        return bool(world.scenario.limits.turns)
+    return not world.conversation.messages

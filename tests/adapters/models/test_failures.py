@@ -1,0 +1,232 @@
+"""Kinds of failures, and what may be said about them (decision 24)."""
+
+import json
+import socket
+import ssl
+from typing import Any
+
+import pytest
+import trio
+from turnfold.adapters.models.failures import of_exception, of_page, of_report, of_status, retry_after_ms
+from turnfold.effects.transcript import ErrorKind, ModelError
+
+from tests.adapters.models.answers import config_of
+
+CONFIG = config_of("openai-chat", headers={"X-Token": "Bearer header-secret"}, query={"token": "query-secret"})
+
+
+def status(code: int, body: str, headers: dict[str, str] | None = None) -> ModelError:
+    return of_status(CONFIG, code, headers or {}, body.encode(), now=0.0)
+
+
+def raised(error: BaseException, *causes: BaseException) -> ModelError:
+    """The failure that a chain of exceptions is."""
+    outer = error
+    for cause in causes:
+        error.__cause__ = cause
+        error = cause
+    return of_exception(CONFIG, outer)
+
+
+# --- what providers say
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "prompt is too long: 211000 tokens > 200000 maximum",
+        "Input is too long for requested model.",
+        "Your input exceeds the context window of this model.",
+        "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        "Please reduce the length of the messages or completion.",
+        "This endpoint's maximum context length is 128000 tokens.",
+        "the request exceeds the available context size. try increasing the context size",
+        "tokens to keep from the initial prompt is greater than the context length",
+        "invalid params, context window exceeds limit (2013)",
+        "Your request exceeded model token limit: 262144",
+        "Prompt contains 40000 tokens and is too large for model with 32768 maximum context length",
+        "context_length_exceeded",
+        "Too many tokens in the request",
+    ],
+)
+def test_a_full_context_is_known_by_what_providers_say(said: str) -> None:
+    assert status(400, said).kind == ErrorKind.OVERFLOW
+    assert of_report(CONFIG, {"error": {"type": "invalid_request_error", "message": said}}).kind == ErrorKind.OVERFLOW
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (429, "token limit exceeded"),
+        (429, "Too many tokens, please wait before trying again."),
+        (400, "ThrottlingException: Too many tokens, please wait before trying again."),
+        (503, "Rate limit reached: token limit exceeded"),
+    ],
+)
+def test_a_rate_limit_is_never_taken_for_a_full_context(code: int, said: str) -> None:
+    assert status(code, said).kind != ErrorKind.OVERFLOW
+
+
+@pytest.mark.parametrize(
+    ("code", "body", "kind", "named"),
+    [
+        (400, {"error": {"code": "context_length_exceeded"}}, ErrorKind.OVERFLOW, "context_length_exceeded"),
+        (400, {"error": {"message": "Your credit balance is too low"}}, ErrorKind.QUOTA, None),
+        (402, {"error": {"code": "invalid_request_error"}}, ErrorKind.QUOTA, "invalid_request_error"),
+        (403, {"error": {"code": 403, "message": "quota"}}, ErrorKind.FORBIDDEN, "403"),
+        (400, {"error": {"code": "content_filter"}}, ErrorKind.REFUSED, "content_filter"),
+        (400, {"error": {"type": "odd", "code": None, "message": "no"}}, ErrorKind.INVALID_REQUEST, "odd"),
+        (400, {"error": {"type": "billing_error", "code": "x"}}, ErrorKind.QUOTA, "billing_error"),
+        (400, {"type": "error", "error": {"type": "billing_error"}}, ErrorKind.QUOTA, "billing_error"),
+        (500, {"error": {"type": "invalid_request_error"}}, ErrorKind.UNAVAILABLE, "invalid_request_error"),
+        (401, {"error": "no"}, ErrorKind.UNAUTHORIZED, None),
+        (422, {"detail": "no"}, ErrorKind.INVALID_REQUEST, None),
+        (
+            400,
+            [{"error": {"status": "INVALID_ARGUMENT", "message": "no"}}],
+            ErrorKind.INVALID_REQUEST,
+            "INVALID_ARGUMENT",
+        ),
+        (429, {"error": {"type": "rate_limit_error", "message": "no"}}, ErrorKind.RATE_LIMITED, "rate_limit_error"),
+        (400, {"error": {"message": ["no"], "code": True}}, ErrorKind.INVALID_REQUEST, None),
+        (418, "no", ErrorKind.PROTOCOL, None),
+        (400, "", ErrorKind.INVALID_REQUEST, None),
+        (400, "[]", ErrorKind.INVALID_REQUEST, None),
+        (400, "{" * 10_000, ErrorKind.INVALID_REQUEST, None),
+    ],
+)
+def test_reports_are_read_in_all_their_shapes(code: int, body: Any, kind: ErrorKind, named: str | None) -> None:
+    error = status(code, body if isinstance(body, str) else json.dumps(body))
+    assert (error.kind, error.code, error.status) == (kind, named, code)
+
+
+@pytest.mark.parametrize(
+    "body", ["no", {"error": "no"}, {"detail": "no"}, {"message": "no"}, [{"error": {"message": "no"}}]]
+)
+def test_what_a_provider_says_is_passed_on(body: Any) -> None:
+    assert status(400, body if isinstance(body, str) else json.dumps(body)).message.endswith("(400): no")
+
+
+@pytest.mark.parametrize(
+    ("report", "kind"),
+    [
+        ({"type": "overloaded_error"}, ErrorKind.UNAVAILABLE),
+        ({"type": "rate_limit_error"}, ErrorKind.RATE_LIMITED),
+        ({"type": "authentication_error"}, ErrorKind.UNAUTHORIZED),
+        ({"type": "permission_error"}, ErrorKind.FORBIDDEN),
+        ({"type": "not_found_error"}, ErrorKind.NOT_FOUND),
+        ({"type": "timeout_error"}, ErrorKind.TIMEOUT),
+        ({"type": "invalid_request_error"}, ErrorKind.INVALID_REQUEST),
+        ({"type": "api_error"}, ErrorKind.UNAVAILABLE),
+        ({"message": "whatever"}, ErrorKind.UNAVAILABLE),
+        ({"code": 401}, ErrorKind.UNAUTHORIZED),
+        ({"code": "503"}, ErrorKind.UNAVAILABLE),
+        ("sorry", ErrorKind.UNAVAILABLE),
+        (7, ErrorKind.UNAVAILABLE),
+    ],
+)
+def test_a_report_in_mid_answer_is_a_passing_failure_unless_it_says_more(report: Any, kind: ErrorKind) -> None:
+    assert of_report(CONFIG, {"error": report}).kind == kind
+
+
+def test_a_page_in_place_of_a_stream_points_at_the_base_url() -> None:
+    for page in (b"<html>", b"", b'{"choices": []}', b"[]"):
+        error = of_page(CONFIG, page)
+        assert error.kind == ErrorKind.PROTOCOL
+        assert "api.openai.com" in error.message
+        assert "base URL" in error.message
+
+
+@pytest.mark.parametrize(
+    ("headers", "wait_ms"),
+    [
+        ({"retry-after-ms": "1500.4"}, 1_500),
+        ({"retry-after-ms": "x", "retry-after": "2"}, 2_000),
+        ({"retry-after": "0.25"}, 250),
+        ({"retry-after": "-5"}, 0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50_000),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "1e999"}, None),
+        ({"retry-after": "Thu, 99 Foo 1970"}, None),
+        ({"retry-after": ""}, None),
+        ({}, None),
+    ],
+)
+def test_the_delay_that_a_server_asks_for(headers: dict[str, str], wait_ms: int | None) -> None:
+    assert retry_after_ms(headers, now=10.0) == wait_ms
+
+
+# --- what clients raise
+
+
+def library_error(name: str, *bases: str) -> BaseException:
+    """An exception as an HTTP library would have it: known by the names of its classes."""
+    cls: type[BaseException] = Exception
+    for each in (*bases, name):
+        cls = type(each, (cls,), {})
+    return cls("Authorization: Bearer sk-secret-key")
+
+
+@pytest.mark.parametrize(
+    ("chain", "kind", "says_so"),
+    [
+        ([library_error("ConnectTimeout", "TimeoutException")], ErrorKind.TIMEOUT, "api.openai.com"),
+        ([library_error("APITimeoutError"), TimeoutError("110")], ErrorKind.TIMEOUT, "api.openai.com"),
+        ([trio.TooSlowError()], ErrorKind.TIMEOUT, "in time"),
+        ([library_error("ConnectError", "NetworkError"), ssl.SSLError(1, "[SSL] x")], ErrorKind.TLS, "certificates"),
+        ([library_error("ConnectError"), socket.gaierror(-2, "x")], ErrorKind.NETWORK, "no host called api.openai.com"),
+        ([library_error("ConnectError"), ConnectionRefusedError(111, "x")], ErrorKind.NETWORK, "refused"),
+        ([OSError("x"), ExceptionGroup("x", [ConnectionRefusedError(111, "x")])], ErrorKind.NETWORK, "refused"),
+        ([ConnectionResetError(104, "x")], ErrorKind.NETWORK, "broke off"),
+        ([trio.BrokenResourceError()], ErrorKind.NETWORK, "broke off"),
+        ([library_error("RemoteProtocolError", "ProtocolError")], ErrorKind.NETWORK, "broke off"),
+        ([library_error("LocalProtocolError", "ProtocolError")], ErrorKind.INVALID_CONFIG, "headers"),
+        ([library_error("DecodingError")], ErrorKind.PROTOCOL, "decoded"),
+        ([ValueError("Out of range float values are not JSON compliant")], ErrorKind.INVALID_REQUEST, "options"),
+        ([library_error("SomethingNew")], ErrorKind.PROTOCOL, "SomethingNew"),
+    ],
+)
+def test_a_raised_exception_is_a_kind(chain: list[BaseException], kind: ErrorKind, says_so: str) -> None:
+    error = raised(*chain)
+    assert error.kind == kind
+    assert says_so in error.message
+    assert "sk-secret" not in repr(error)
+
+
+def test_a_certificate_that_cannot_be_verified_says_why() -> None:
+    wrong = ssl.SSLCertVerificationError(1, "x")
+    wrong.verify_message = "Hostname mismatch, certificate is not valid for 'api.openai.com'."
+    assert raised(library_error("ConnectError"), wrong).message.endswith(wrong.verify_message)
+
+
+def test_a_chain_that_bites_its_tail_is_read_once() -> None:
+    error, cause = Exception("x"), OSError("y")
+    error.__cause__, cause.__context__ = cause, error
+    assert of_exception(CONFIG, error).kind == ErrorKind.NETWORK
+
+
+# --- secrets and lines
+
+
+SECRETS = ["sk-secret-key", "header-secret", "query-secret"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_secret_that_a_provider_repeats_is_struck_out(secret: str) -> None:
+    for error in (
+        status(401, f"no: {secret}!", {"x-request-id": secret}),
+        status(400, f'{{"error": {{"message": "no: {secret}!", "code": "{secret}"}}}}'),
+        of_report(CONFIG, {"error": f"no: {secret}!"}, request_id=secret),
+    ):
+        assert secret not in repr(error)
+        assert "no: ***!" in error.message
+
+
+def test_other_peoples_text_is_one_short_printable_line() -> None:
+    message = status(400, json.dumps({"error": "a\n\tb\x1b[31m\ud800" + "c" * 5_000})).message
+    assert message.isprintable()
+    assert "a b" in message
+    assert len(message) < 400
+    message.encode()
