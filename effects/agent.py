@@ -16,9 +16,24 @@ from .transcript import AssistantMessage, Message, ToolResultMessage
 from .values import field, frozen
 
 __all__ = [
-    "AgentEnded", "AgentEvent", "AgentStarted", "Context", "FinishAction", "MessageEnded", "MessageStarted",
-    "MessageUpdated", "Rewrite", "Settled", "ToolEnded", "ToolOutcome", "ToolStarted", "ToolUpdated", "Turn", "TurnEnded",
-    "TurnStarted", "TurnUpdate",
+    "AgentEnded",
+    "AgentEvent",
+    "AgentStarted",
+    "Context",
+    "FinishAction",
+    "MessageEnded",
+    "MessageStarted",
+    "MessageUpdated",
+    "Rewrite",
+    "Settled",
+    "ToolEnded",
+    "ToolOutcome",
+    "ToolStarted",
+    "ToolUpdated",
+    "Turn",
+    "TurnEnded",
+    "TurnStarted",
+    "TurnUpdate",
 ]
 
 

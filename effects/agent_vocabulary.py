@@ -13,8 +13,20 @@ from .transcript import AssistantMessage, CallPart, Message
 from .values import frozen
 
 __all__ = [
-    "AbortAsked", "AgentEffect", "AgentInput", "AgentOrder", "AgentSettled", "CallAsked", "Continued", "CredentialsFailed", "Emit",
-    "Flush", "Flushed", "Prompted", "SinkFailed", "ToolNotRun",
+    "AbortAsked",
+    "AgentEffect",
+    "AgentInput",
+    "AgentOrder",
+    "AgentSettled",
+    "CallAsked",
+    "Continued",
+    "CredentialsFailed",
+    "Emit",
+    "Flush",
+    "Flushed",
+    "Prompted",
+    "SinkFailed",
+    "ToolNotRun",
 ]
 
 
@@ -47,7 +59,7 @@ class CallAsked:
 
 @frozen
 class AbortAsked:
-    """Somebody wants the run to stop: ports, tools and hooks see it, and after a grace they are cut off (decision 47)."""
+    """Somebody wants the run to stop: ports, tools and hooks see it, and are cut off after a grace (decision 47)."""
 
     at: int
 

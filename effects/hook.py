@@ -15,10 +15,32 @@ from .transcript import AssistantMessage, CallPart, Content, Message
 from .values import UNSET, UnsetType, frozen
 
 __all__ = [
-    "AfterTool", "AfterToolReturned", "ArgumentsReturned", "BeforeTool", "BeforeToolReturned", "Block", "CancelHook",
-    "ContextReturned", "ConvertToModel", "ConvertedReturned", "FinishTurn", "FinishTurnReturned", "FollowUpsReturned",
-    "HookAnswer", "HookFailed", "HookOrder", "NextTurnReturned", "PollFollowUps", "PollSteering", "PrepareArguments",
-    "PrepareNextTurn", "PrepareRequest", "Proceed", "RequestReturned", "ResultPatch", "SteeringReturned",
+    "AfterTool",
+    "AfterToolReturned",
+    "ArgumentsReturned",
+    "BeforeTool",
+    "BeforeToolReturned",
+    "Block",
+    "CancelHook",
+    "ContextReturned",
+    "ConvertToModel",
+    "ConvertedReturned",
+    "FinishTurn",
+    "FinishTurnReturned",
+    "FollowUpsReturned",
+    "HookAnswer",
+    "HookFailed",
+    "HookOrder",
+    "NextTurnReturned",
+    "PollFollowUps",
+    "PollSteering",
+    "PrepareArguments",
+    "PrepareNextTurn",
+    "PrepareRequest",
+    "Proceed",
+    "RequestReturned",
+    "ResultPatch",
+    "SteeringReturned",
     "TransformContext",
 ]
 
@@ -28,7 +50,7 @@ __all__ = [
 
 @frozen
 class PollSteering:
-    """Has anybody something to say now? Asked at the start, after each turn, and before a turn for which nothing waits."""
+    """Has anybody something to say now? Asked at the start, after each turn, and before one for which nothing waits."""
 
     ticket: int
 

@@ -140,7 +140,7 @@ class Driver:
     async def _carry_out(self, nursery: trio.Nursery, effect: Effect, effects: tuple[Effect, ...]) -> None:
         if isinstance(effect, SHORT):
             # A task costs more than most short orders do; while nothing else is under way, nobody waits for this one.
-            if self._scopes or len(effects) > 2:
+            if self._scopes or self._events or len(effects) > 2:
                 nursery.start_soon(self._ask, effect)
             else:
                 await self._ask(effect)

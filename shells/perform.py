@@ -5,15 +5,16 @@ is a rule of a run: the only branches are which port, and which of its answers.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from typing import Protocol
+from typing import Protocol, TypeVar
 
-from ..effects.feed import ClaimInput, Feed, FeedFailed, FeedPolled, InputClaimed, PollFeed
+from ..effects.feed import Claim, ClaimInput, Feed, FeedFailed, FeedPolled, InputClaimed, PollFeed
 from ..effects.journal import (
     AttemptBegun,
     AttemptEnded,
     AttemptRefused,
     AttemptStale,
     BeginAttempt,
+    Begun,
     CallRefused,
     CallRejected,
     CallSaved,
@@ -29,11 +30,14 @@ from ..effects.journal import (
     StepSaved,
 )
 from ..effects.model import CallModel, Delta, ModelBroke, ModelPort, StreamFailed, StreamFinished
+from ..effects.record import ToolCall
 from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, ToolResult, ToolReturned, ToolSpec
 from ..effects.values import frozen
 from ..effects.vocabulary import Event
 
 __all__ = ["BATCH", "FeedOrder", "Inbox", "JournalOrder", "Ports", "Tool", "explain", "perform_feed", "perform_journal", "perform_tool", "stream_model"]
+
+T = TypeVar("T")
 
 BATCH = 512
 """How many deltas may wait for the fold before the model's stream is held back."""
@@ -89,7 +93,7 @@ async def perform_journal(order: JournalOrder, journal: Journal, now: Callable[[
         match order:
             case SaveCall(attempt=attempt, call=call):
                 saved = await journal.save_call(attempt, call)
-                return CallSaved(now(), ticket, saved)
+                return CallSaved(now(), ticket, _given(ToolCall, saved))
             case SaveStep(attempt=attempt, step=step):
                 await journal.save_step(attempt, step)
                 return StepSaved(now(), ticket)
@@ -98,7 +102,7 @@ async def perform_journal(order: JournalOrder, journal: Journal, now: Callable[[
                 return LeaseRenewed(now(), ticket)
             case BeginAttempt(lease_ms=lease_ms, take_over=take_over):
                 begun = await journal.begin(lease_ms, take_over)
-                return AttemptBegun(now(), ticket, begun)
+                return AttemptBegun(now(), ticket, _given(Begun, begun))
             case EndAttempt(attempt=attempt):
                 await journal.end(attempt)
                 return AttemptEnded(now(), ticket)
@@ -119,10 +123,10 @@ async def perform_feed(order: FeedOrder, feed: Feed, now: Callable[[], int]) -> 
         match order:
             case PollFeed(after=after):
                 latest = await feed.pending(after)
-                return FeedPolled(now(), order.ticket, latest)
+                return FeedPolled(now(), order.ticket, _given(int, latest))
             case ClaimInput(after=after, through=through):
                 claim = await feed.claim(after, through)
-                return InputClaimed(now(), order.ticket, claim)
+                return InputClaimed(now(), order.ticket, _given(Claim, claim))
     except Exception as error:
         return FeedFailed(now(), order.ticket, explain(error))
 
@@ -172,9 +176,16 @@ async def perform_tool(order: RunTool, tools: Mapping[str, Tool], inbox: Inbox, 
 
     try:
         result = await tools[order.invocation.name].run(order.invocation, progress)
-        return ToolReturned(now(), order.ticket, result)
+        return ToolReturned(now(), order.ticket, _given(ToolResult, result))
     except Exception as error:
         return ToolFailed(now(), order.ticket, str(error) or type(error).__name__)
+
+
+def _given(wanted: type[T], value: T) -> T:
+    """The value, if a host's port gave what it promised: the fold must not stumble over anything else."""
+    if not isinstance(value, wanted):
+        raise TypeError(f"expected {wanted.__name__}, got {type(value).__name__}")
+    return value
 
 
 def explain(error: Exception) -> str:

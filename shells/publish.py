@@ -13,7 +13,10 @@ INTERVAL_S = 0.05
 
 
 class Publisher:
-    """Numbers and merges what one execution shows. ``sink`` is called serially, must not block, and never after ``close``."""
+    """Numbers and merges what one execution shows.
+
+    ``sink`` is called serially and must not block. One that raises stops the run and is not called again.
+    """
 
     def __init__(self, sink: Callable[[DisplayDelta], None], stream: str, interval_s: float = INTERVAL_S) -> None:
         self._sink = sink
@@ -42,4 +45,10 @@ class Publisher:
             operations = merge_operations(tuple(self._pending))
             self._pending.clear()
             self._sequence += 1
-            self._sink(DisplayDelta(self._stream, self._sequence - 1, self._sequence, operations))
+            sink, self._sink = self._sink, _nobody
+            sink(DisplayDelta(self._stream, self._sequence - 1, self._sequence, operations))
+            self._sink = sink
+
+
+def _nobody(delta: DisplayDelta) -> None:
+    """Where deltas go when whoever wanted them has raised."""

@@ -1,7 +1,6 @@
 """The door most people use: ``Runtime.run`` executes one durable run on trio, from its start or from where it was left."""
 
 import secrets
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,18 +15,13 @@ from ..effects.journal import Changes, Journal, LogChange, Resume, RunBusy, Step
 from ..effects.lifecycle import RunResult
 from ..effects.model import ModelPort
 from ..effects.values import frozen, replace
+from .clock import wall_clock
 from .drive import GRACE_S, SETTLE_S, Driver, Trace
 from .perform import Ports, Tool
 from .publish import Publisher
 from .recording import Recorder
 
 __all__ = ["RunResult", "Runtime", "wall_clock"]
-
-
-def wall_clock() -> Callable[[], int]:
-    """Wall time in milliseconds since the epoch that never goes back: read once, then carried on by a steady clock."""
-    started, steady = time.time_ns(), time.monotonic_ns()
-    return lambda: (started + time.monotonic_ns() - steady) // 1_000_000
 
 
 @frozen

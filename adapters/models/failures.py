@@ -235,13 +235,13 @@ def _chain(raised: BaseException) -> Iterator[BaseException]:
     waiting, seen = [raised], set[int]()
     while waiting:
         error = waiting.pop(0)
-        if False:
+        if id(error) in seen:
             continue
         seen.add(id(error))
         yield error
         if isinstance(error, BaseExceptionGroup):
             waiting.extend(error.exceptions)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        waiting.extend(cause for cause in (error.__cause__, error.__context__) if cause is not None)
+        waiting.extend(cause for cause in (error.__context__,) if cause is not None)
 
 
 # Words for people.

@@ -197,9 +197,9 @@ class MemoryJournal:
 
     async def save_step(self, attempt: int, step: Step) -> None:
         """Check all of a step, then apply it, in the order of ``Changes``."""
-        run = self._fenced(attempt)
         for call in step.changes.calls:
             validate_call(call)
+        run = self._fenced(attempt)
         for log, change in step.logs.items():
             check_cut(log, change.keep, len(run.logs.get(log, ())))
         self._change(run, step.changes)
@@ -212,8 +212,9 @@ class MemoryJournal:
 
     async def save_call(self, attempt: int, call: ToolCall) -> ToolCall:
         """Merge a snapshot; the host may refuse one that submits or pauses."""
+        validate_call(call)
         run = self._fenced(attempt)
-        stored = run.calls.get(validate_call(call).id)
+        stored = run.calls.get(call.id)
         merged = admitted(self._admit, self._run_id, stored, self._merge(stored, call))
         run.calls[call.id] = merged
         return own_call(merged)

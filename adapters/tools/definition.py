@@ -120,7 +120,6 @@ def _field(parameter: Parameter, hint: Any, refuse: _Refuse) -> tuple[str, Any, 
     try:
         alone = msgspec.defstruct("alone", [(name, hint)])
         schema_of(alone)
-        msgspec.json.Decoder(alone)
     except Exception as error:
         reason = str(error).splitlines()[-1] if str(error) else type(error).__name__
         raise refuse(name, f"its type cannot be described ({reason}); use types that JSON can hold") from error
@@ -145,7 +144,7 @@ def _default(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value as the JSON it would be in a schema: what JSON cannot hold (an infinity) becomes null there."""
+    """A value as the JSON that a schema shows, where an infinity, say, is null."""
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
@@ -155,11 +154,9 @@ def _shown(hint: Any) -> str:
 
 
 def _with_defaults(schema: Schema, arguments: type[msgspec.Struct]) -> Schema:
-    """The schema with all defaults, as JSON; msgspec leaves out some and puts in what JSON cannot hold."""
+    """The schema with all defaults; msgspec leaves out those that are made anew for each call."""
     for field in msgspec.structs.fields(arguments):
-        told: Schema = schema["properties"][field.name]
-        told.pop("default", None)
         if not field.required and field.default is not UNSET:
             value = field.default if field.default is not msgspec.NODEFAULT else field.default_factory()
-            told["default"] = _plain(value)
+            schema["properties"][field.name]["default"] = _plain(value)
     return schema

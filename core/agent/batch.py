@@ -1,7 +1,8 @@
 """The calls of an answer: taken up in call order, carried out one by one or together, and their results entered.
 
-Every call passes ``take_up``, preparation (``preparing``), ``run`` unless it settled before, and ``finish``. Listeners
-and hooks may abort in between, so the batch waits for what they did (``Flush``) wherever it then looks whether to go on.
+Every call passes ``take_up``, preparation (``preparing``), ``running`` unless it settled before, and ``finish``.
+Listeners and hooks may abort in between, so the batch waits for what they did (``Flush``) wherever it then looks whether
+to go on.
 """
 
 from typing import cast
@@ -68,7 +69,7 @@ def ready(state: AgentState, rules: AgentRules, index: int, call: CallReady) -> 
 
 
 def _next(state: AgentState, rules: AgentRules, index: int) -> AgentState:
-    """Take up the next call of a batch that runs together; once all are, or the run is aborted, those that may run do."""
+    """Take up the next call of a batch that runs together; once all are, or after an abort, those that may run do."""
     batch = acting(state)
     if not state.cancelled and index + 1 < len(batch.calls):
         return take_up(state, index + 1)
@@ -137,7 +138,7 @@ def go_on(state: AgentState, event: Flushed, rules: AgentRules, index: int) -> A
 
 
 def _close(state: AgentState, rules: AgentRules) -> AgentState:
-    """Results enter in call order (decision 14); calls that were never taken up have none. All must wish to terminate."""
+    """Results enter in call order (decision 14), none for calls never taken up. To terminate, all must wish to."""
     batch = acting(state)
     done = [_done(batch, index) for index in range(len(batch.live))]
     results = tuple(call.message for call in done)

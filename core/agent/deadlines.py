@@ -60,7 +60,9 @@ def _too_long(state: AgentState, ticket: int) -> AgentState:
         case Streaming() as phase:
             return replace(state, phase=replace(phase, timed_out=True))
         case Acting(live=live) as batch:
-            late = {index: _late(call, ticket) if isinstance(call, CallRunning) else call for index, call in live.items()}
+            late = {
+                index: _late(call, ticket) if isinstance(call, CallRunning) else call for index, call in live.items()
+            }
             return replace(state, phase=replace(batch, live=late))
         case _:
             return state

@@ -1,4 +1,4 @@
-"""The fold: ``(state, event) -> (state, effects)``. Everything a run of the agent does goes through ``AgentFold.reduce``."""
+"""The fold: ``(state, event) -> (state, effects)``. All that a run of the agent does goes through ``AgentFold.reduce``."""
 
 from typing import cast
 
@@ -6,6 +6,7 @@ from ...effects.agent import Context
 from ...effects.agent_vocabulary import AgentEffect, AgentInput, Emit, SinkFailed
 from ...effects.clock import WakeAt
 from ...effects.model import ModelChoice, ModelStreamed, StreamFailed, StreamFinished
+from ...effects.sequence import Seq
 from ...effects.values import replace
 from .deadlines import watch
 from .errors import IllegalEvent
@@ -13,7 +14,7 @@ from .failing import conclude
 from .moves import ANSWERS, CALL, RUN, STREAMS, Move
 from .rules import AgentRules
 from .seen import see
-from .state import Acting, AgentState, Tickets, Wish
+from .state import Acting, AgentState, Talk, Tickets, Wish
 from .talking import OFF, talk_of
 
 __all__ = ["AgentFold"]
@@ -26,11 +27,15 @@ class AgentFold:
         self.rules = rules
 
     def start(
-        self, context: Context, model: ModelChoice | None = None, thinking_level: str | None = None
+        self, context: Context | Talk, model: ModelChoice | None = None, thinking_level: str | None = None
     ) -> AgentState:
-        """The state before anything has happened, over a conversation; the first event says how the run begins."""
+        """The state before anything has happened, over a conversation; the first event says how the run begins.
+
+        A conversation that is kept as ``Talk`` is not looked through again.
+        """
         thinking = None if thinking_level == OFF else thinking_level
-        return AgentState(talk=talk_of(context), wish=Wish(model or ModelChoice(), thinking))
+        talk = replace(context, added=Seq()) if isinstance(context, Talk) else talk_of(context)
+        return AgentState(talk=talk, wish=Wish(model or ModelChoice(), thinking))
 
     def reduce(self, state: AgentState, event: AgentInput) -> tuple[AgentState, tuple[AgentEffect, ...]]:
         """The state after the event, and what to do now, in order.

@@ -142,9 +142,17 @@ RUN: Mapping[tuple[type, type], Move] = {
     **_rows(FinishTurnReturned, (Finishing,), Move("end the turn; go on as decided", turns.on_finish)),
     **_rows(HookFailed, (*_POLLING, *_PREPARING, Finishing), Move("fail", failing.on_broken)),
     **_rows(Flushed, (Acting,), Move("prepare the call that began, or go on after it", preparing.on_flushed)),
-    **_rows(Flushed, _UNDER_WAY[:-2] + (Finishing, Ended), Move("nothing: the batch is over", _nothing, True)),
-    **_rows(SinkFailed, (*_UNDER_WAY, Ended), Move("fail; after a running tool; not while failing", failing.on_sink_failed)),
-    **_rows(Woke, (Unstarted, *_UNDER_WAY), Move("look at the deadlines; too early is harmless", deadlines.on_woke, True)),
+    **_rows(
+        Flushed,
+        (*_POLLING, *_PREPARING, Streaming, Finishing, Ended),
+        Move("nothing: the batch is over", _nothing, True),
+    ),
+    **_rows(
+        SinkFailed, (*_UNDER_WAY, Ended), Move("fail; after a running tool; not while failing", failing.on_sink_failed)
+    ),
+    **_rows(
+        Woke, (Unstarted, *_UNDER_WAY), Move("look at the deadlines; too early is harmless", deadlines.on_woke, True)
+    ),
     **_rows(Woke, (Failing, Ended), Move("nothing: the run is ending", _nothing, True)),
     **_rows(tuple(ANSWERS), (Failing,), Move("nothing: it is not wanted any more", _nothing, True)),
 }

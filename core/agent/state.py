@@ -18,10 +18,34 @@ from ...effects.values import field, region
 from .seen import Seen
 
 __all__ = [
-    "Acting", "AgentState", "CallChecked", "CallDone", "CallFinishing", "CallPhase", "CallPreparing", "CallReady",
-    "CallRunning", "CallTaken", "Converting", "Ended", "Failing", "Finishing", "FollowingUp", "Moment", "Phase",
-    "PreparingRequest", "PreparingTurn", "Steering", "Streaming", "Talk", "Tickets", "Transforming", "Unstarted",
-    "Clock", "Waiting", "Wish",
+    "Acting",
+    "AgentState",
+    "CallChecked",
+    "CallDone",
+    "CallFinishing",
+    "CallPhase",
+    "CallPreparing",
+    "CallReady",
+    "CallRunning",
+    "CallTaken",
+    "Clock",
+    "Converting",
+    "Ended",
+    "Failing",
+    "Finishing",
+    "FollowingUp",
+    "Moment",
+    "Phase",
+    "PreparingRequest",
+    "PreparingTurn",
+    "Steering",
+    "Streaming",
+    "Talk",
+    "Tickets",
+    "Transforming",
+    "Unstarted",
+    "Waiting",
+    "Wish",
 ]
 
 
@@ -250,7 +274,7 @@ class Tickets:
 
 @region
 class Clock:
-    """``now`` never goes back. ``deadlines`` by ticket (0: the run's own) are what a limit allows; ``wake`` is asked for."""
+    """``now`` never goes back. ``deadlines`` are by ticket (0: the run's own); ``wake`` is the wake-up asked for."""
 
     now: int = 0
     wake: int | None = None

@@ -8,7 +8,18 @@ from ...effects.values import replace
 from .desk import tell
 from .state import AgentState, Talk, Wish
 
-__all__ = ["OFF", "context_of", "declared_with", "enter", "level_of", "show", "talk_of", "update", "visible_of"]
+__all__ = [
+    "OFF",
+    "context_of",
+    "declared_with",
+    "enter",
+    "joined",
+    "level_of",
+    "show",
+    "talk_of",
+    "update",
+    "visible_of",
+]
 
 OFF = "off"
 """How hosts are told that no thinking level is in force, and how they ask for none."""
@@ -35,18 +46,21 @@ def level_of(wish: Wish) -> str:
     return OFF if wish.thinking is None else wish.thinking
 
 
-def enter(state: AgentState, *messages: Message) -> AgentState:
-    """Messages join the conversation."""
-    talk = state.talk
+def joined(talk: Talk, *messages: Message) -> Talk:
+    """The conversation with more messages."""
     visible = [message for message in messages if not isinstance(message, CustomMessage)]
-    talk = replace(
+    return replace(
         talk,
         messages=talk.messages.extend(messages),
         visible=talk.visible.extend(visible),
         added=talk.added.extend(messages),
         declared=tools_after(talk.declared, messages),
     )
-    return replace(state, talk=talk)
+
+
+def enter(state: AgentState, *messages: Message) -> AgentState:
+    """Messages join the conversation."""
+    return replace(state, talk=joined(state.talk, *messages))
 
 
 def show(state: AgentState, *messages: Message) -> AgentState:
@@ -68,9 +82,7 @@ def update(state: AgentState, wanted: TurnUpdate | None) -> AgentState:
     if wanted.context is not None:
         messages = wanted.context.apply(talk.messages)
         if messages is not talk.messages:
-            talk = replace(
-                talk, messages=messages, visible=visible_of(messages), declared=current_tools(messages)
-            )
+            talk = replace(talk, messages=messages, visible=visible_of(messages), declared=current_tools(messages))
     if wanted.tools is not None:
         talk = replace(talk, tools=wanted.tools)
     if wanted.model is not None:

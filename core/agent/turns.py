@@ -43,7 +43,13 @@ from .state import (
 from .talking import context_of, declared_with, enter, show, update
 
 __all__ = [
-    "cannot_continue", "end_turn", "on_continued", "on_finish", "on_follow_ups", "on_next_turn", "on_prompted",
+    "cannot_continue",
+    "end_turn",
+    "on_continued",
+    "on_finish",
+    "on_follow_ups",
+    "on_next_turn",
+    "on_prompted",
     "on_steering",
 ]
 

@@ -28,8 +28,8 @@ ENGLISH = AgentWords(
     aborted="Operation aborted",
     timed_out='Tool call "{name}" was stopped after {seconds} seconds without a result.',
     truncated=(
-        'Tool call "{name}" was not executed: the response hit the output token limit, so its arguments may be truncated. '
-        "Re-issue the tool call with complete arguments."
+        'Tool call "{name}" was not executed: the response hit the output token limit, so its arguments may be '
+        "truncated. Re-issue the tool call with complete arguments."
     ),
     unfinished='Tool call "{name}" was cut off because the run failed: {problem}',
     not_run='Tool call "{name}" was not executed because the run failed: {problem}',

@@ -42,7 +42,7 @@ from .messages import (
     ToolResultMessage,
     UserMessage,
 )
-from .text import clean_json, clean_text
+from .text import WHITE_SPACE, clean_json, clean_text
 
 __all__ = ["DEFAULT_WORDING", "Boundary", "IdRule", "Target", "Wording", "fit"]
 
@@ -265,7 +265,7 @@ def _said(part: TextPart | ThinkingPart, own: bool) -> TextPart | ThinkingPart |
         return _clean_thinking(part) if own else None
     if own and part.signature:
         return _clean_thinking(part)
-    if not part.text.strip(_WHITE_SPACE):
+    if not part.text.strip(WHITE_SPACE):
         return None
     return _clean_thinking(part) if own else TextPart(_clean(part.text))
 
@@ -331,12 +331,6 @@ def _clean_arguments(arguments: str) -> str:
 
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPES = re.compile(rf"{_HIGH}{_LOW}|({_HIGH}|{_LOW})|\\.", re.DOTALL)
-
-# Blank is what the recordings call blank: JavaScript's white space, which is not quite Python's.
-_WHITE_SPACE = (
-    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-    "\u2028\u2029\u202f\u205f\u3000\ufeff"
-)
 
 
 def _same_or(old: T, new: Any) -> T:

@@ -13,8 +13,17 @@ from ..values import frozen, replace
 from .messages import Message, SystemMessage, TextPart, ToolDeclaration, parts_of
 
 __all__ = [
-    "ToolChanges", "current_system", "current_tools", "declare", "initial_system", "same_declaration", "system_prompt",
-    "system_text", "tools_after", "tool_changes", "with_tool_changes",
+    "ToolChanges",
+    "current_system",
+    "current_tools",
+    "declare",
+    "initial_system",
+    "same_declaration",
+    "system_prompt",
+    "system_text",
+    "tool_changes",
+    "tools_after",
+    "with_tool_changes",
 ]
 
 
@@ -151,9 +160,7 @@ def current_system(messages: Iterable[Message]) -> SystemMessage | None:
                 sections[name] = section
     if not found:
         return None
-    return SystemMessage(
-        _paragraphs(contents), sections or None, tools_added=tools or None, timestamp=timestamp or 0
-    )
+    return SystemMessage(_paragraphs(contents), sections or None, tools_added=tools or None, timestamp=timestamp or 0)
 
 
 def system_prompt(messages: Iterable[Message]) -> str:

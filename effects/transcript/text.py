@@ -6,7 +6,13 @@ Where such text must be kept as it came, in a recording, the halves are escaped 
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-__all__ = ["clean_json", "clean_text", "escape_halves", "map_texts", "unescape_halves", "without_nul"]
+__all__ = ["WHITE_SPACE", "clean_json", "clean_text", "escape_halves", "map_texts", "unescape_halves", "without_nul"]
+
+WHITE_SPACE = (
+    "\t\n\v\f\r \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What counts as blank: what the recordings call blank, JavaScript's white space, which is not quite Python's."""
 
 
 def clean_text(text: str) -> str:

@@ -50,6 +50,7 @@ class Chat:
         self.job = job
         self.ask: Callable[[Holder], Awaitable[bool]] | None = None
         """Asks a person whether to take the run over from a process that has it; without one nobody is asked."""
+        interrupts.on_stop = lambda: self.notes.hint("  stopping …")
         self._store = store
         self._again = again
         self._take_over = take_over

@@ -33,18 +33,22 @@ AMOUNT = "49.00 EUR"
 
 @frozen
 class Pace:
-    """How long things take, in seconds, and the lease in milliseconds; ``gap_s`` is from word to word."""
+    """How long things take, in seconds, and the lease in milliseconds; ``gap_s`` is from word to word.
+
+    ``cut_off_s`` is how long the calls take that are to be killed: longer than anybody waits, so that a busy machine
+    shows the same as an idle one.
+    """
 
     name: str
     lookup_s: float
     report_s: float
-    confirmation_s: float
     gap_s: float
     lease_ms: int
+    cut_off_s: float = 30.0
 
 
-USUAL = Pace("usual", lookup_s=0.3, report_s=0.6, confirmation_s=30.0, gap_s=0.02, lease_ms=2000)
-FAST = Pace("fast", lookup_s=0.05, report_s=0.1, confirmation_s=30.0, gap_s=0.005, lease_ms=1000)
+USUAL = Pace("usual", lookup_s=0.3, report_s=0.6, gap_s=0.02, lease_ms=2000)
+FAST = Pace("fast", lookup_s=0.05, report_s=0.1, gap_s=0.005, lease_ms=1000)
 PACES = {pace.name: pace for pace in (USUAL, FAST)}
 
 
@@ -139,13 +143,14 @@ def _tools(pace: Pace, witness: Path) -> tuple[Tool, ...]:
     async def charge(order: str, amount: str, context: ToolContext) -> str:
         """Charge the customer's card. This cannot be undone."""
         saw("charge", context)
-        await trio.sleep(pace.confirmation_s)
+        await trio.sleep(pace.cut_off_s)
         return f"{amount} charged for {order}"
 
     async def write_report(order: str, context: ToolContext) -> str:
         """Write a report about an order."""
+        first = not any(sight.tool == "write_report" for sight in read_witness(witness))
         saw("write_report", context)
-        await trio.sleep(pace.report_s)
+        await trio.sleep(pace.cut_off_s if first else pace.report_s)
         return f"Report: order {order}, {AMOUNT}, one customer, one charge asked for."
 
     made: tuple[FunctionTool[..., object], ...] = (

@@ -132,9 +132,8 @@ def _call_rows(evidence: Evidence, call: ToolCall, style: Style) -> Iterator[tup
         yield started, f"call     {name}  {status} {style.dim(took(call))}"
         return
     yield started, f"call     {name}  {style.dim('running …')}"
-    yield completed, f"settles  {call.name}: {status}"
-    for line in wrapped(f"the model reads: {result_text(call, 400)}", 63):
-        yield completed, style.dim(f"         {line}")
+    read = wrapped(f"the model reads: {result_text(call, 400)}", 63)
+    yield completed, f"settles  {call.name}: {status}" + "".join(f"\n{' ' * 17}{style.dim(line)}" for line in read)
 
 
 def _minted_at(block: Block) -> int:

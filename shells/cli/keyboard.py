@@ -8,7 +8,7 @@ import errno
 import os
 import select
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 import trio
@@ -98,6 +98,8 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.leaving = False
+        self.on_stop: Callable[[], None] | None = None
+        """Told when a turn begins to stop, which may take a moment."""
         self._turn: trio.CancelScope | None = None
         self._waiting: trio.CancelScope | None = None
 
@@ -133,6 +135,8 @@ class Interrupts:
     def _pressed(self) -> None:
         if self._turn is not None and not self._turn.cancel_called:
             self._turn.cancel()
+            if self.on_stop is not None:
+                self.on_stop()
             return
         self.leaving = True
         if self._waiting is not None:

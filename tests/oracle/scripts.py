@@ -321,7 +321,7 @@ class ScriptedHooks:
         return self._update(self._world.scripted("prepareNextTurn", index), order.turn.context)
 
     def prepare_next_turn_legacy(self, order: PrepareNextTurn) -> Update | None:
-        index = self._world.hook("prepareNextTurnLegacy")
+        index = self._world.hook("prepareNextTurnLegacy", aborted=self._world.aborted())
         return self._update(self._world.scripted("prepareNextTurnLegacy", index), order.turn.context)
 
     def prepare_request(self, order: PrepareRequest) -> Update | None:
@@ -434,5 +434,3 @@ class ScriptedHooks:
 
 def tools_of(world: World, raws: Sequence[Raw]) -> list[ScriptedTool]:
     return [ScriptedTool(world, raw) for raw in raws]
-
-

@@ -105,7 +105,17 @@ def assistant_in(raw: Raw) -> AssistantMessage:
     if "errorMessage" in raw:
         kind = ErrorKind.ABORTED if stop == "aborted" else ErrorKind.UNAVAILABLE
         error = ModelError(kind, raw["errorMessage"])
-    known = ("content", "api", "provider", "model", "stopReason", "usage", "responseId", "errorMessage", "thinkingLevel")
+    known = (
+        "content",
+        "api",
+        "provider",
+        "model",
+        "stopReason",
+        "usage",
+        "responseId",
+        "errorMessage",
+        "thinkingLevel",
+    )
     return AssistantMessage(
         parts=tuple(part_in(block) for block in raw.get("content") or ()),
         api=raw.get("api", ""),
@@ -371,14 +381,14 @@ def comparable(events: list[Raw]) -> list[Raw]:
             ended = {*ended, delta["contentIndex"]}
         event = dict(event)
         if "message" in event:
-            event["message"] = _arriving(event["message"], ended)
+            event["message"] = arriving(event["message"], ended)
         if delta is not None:
             event["assistantMessageEvent"] = {**delta, "partial": event["message"]}
         seen.append(event)
     return seen
 
 
-def _arriving(message: Raw, ended: set[int]) -> Raw:
+def arriving(message: Raw, ended: set[int]) -> Raw:
     if message.get("stopReason") != "pending":
         return message
     blocks = [

@@ -1,7 +1,7 @@
-"""The fold in a framework of your own: a whole durable run under asyncio, in forty lines.
+"""The fold in a framework of your own: a whole durable run under asyncio, in fifty lines.
 
-``shells.perform`` names no framework, so what is left is a queue, a task for each order, and what becomes of a task that
-is told to stop. ARCHITECTURE.md quotes the class.
+``shells.perform`` names no framework, so what is left is a queue, a task for each order, and what becomes of a task
+that is told to stop. ARCHITECTURE.md quotes the class.
 """
 
 import asyncio
@@ -22,6 +22,7 @@ class AsyncioDriver:
         self.inbox: asyncio.Queue[Any] = asyncio.Queue()
         self.put = self.inbox.put_nowait
         self.tasks: dict[int, asyncio.Task[None]] = {}
+        self.taken = asyncio.Event()
 
     async def run(self, seed: bytes) -> RunResult:
         state, event = self.fold.start(), RunStarted(self.now(), seed)
@@ -31,15 +32,19 @@ class AsyncioDriver:
                 for effect in effects:
                     ticket = getattr(effect, "ticket", 0)  # a wake-up has none: a later one replaces an earlier one
                     if isinstance(effect, RunEnded):
-                        _ = [task.cancel() for task in self.tasks.values()]
+                        for task in self.tasks.values():
+                            task.cancel()
                         return effect.result
                     if isinstance(effect, CancelModel | CancelTool | WakeAt) and ticket in self.tasks:
                         self.tasks[ticket].cancel()
                     if not isinstance(effect, CancelModel | CancelTool | Publish):  # viewers would be told here
                         self.tasks[ticket] = group.create_task(self.perform(effect))
                 event = await self.inbox.get()
-                if isinstance(event, tuple):  # a buffer of deltas: what has come since the last batch is the next one
-                    event[1][:], event = [], ModelStreamed(self.now(), event[0], tuple(event[1]))
+                if isinstance(event, tuple):  # what a buffer of deltas holds by now is one batch
+                    ticket, buffer = event
+                    event = ModelStreamed(self.now(), ticket, tuple(buffer))
+                    buffer.clear()
+                    self.taken.set()
 
     async def perform(self, order: Any) -> None:
         try:
@@ -58,13 +63,14 @@ class AsyncioDriver:
                 case _:
                     self.put(await perform_journal(order, self.ports.journal, self.now))
         except asyncio.CancelledError:
-            if isinstance(order, CallModel | RunTool):
-                cut_off = ModelCutOff if isinstance(order, CallModel) else ToolCutOff
-                self.put(cut_off(self.now(), order.ticket))
+            if isinstance(order, CallModel):
+                self.put(ModelCutOff(self.now(), order.ticket))
+            elif isinstance(order, RunTool):
+                self.put(ToolCutOff(self.now(), order.ticket))
 
     def put_deltas(self, ticket: int, buffer: list[Delta]) -> None:
         self.put((ticket, buffer))
 
     async def drained(self, buffer: list[Delta]) -> None:
-        while buffer:
-            await asyncio.sleep(0)
+        self.taken.clear()
+        await self.taken.wait()

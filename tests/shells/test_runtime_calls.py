@@ -529,6 +529,7 @@ async def test_input_with_halves_of_surrogate_pairs_is_cleaned_where_it_enters()
 @pytest.mark.parametrize("reply", ["model", "text", "port"])
 async def test_a_failure_is_told_in_storable_text(reply: str, tmp_path: Any) -> None:
     """decision 45"""
+
     class Broken(ScriptedModel):
         async def stream(self, request: Any) -> Any:
             raise OSError("bad \ud800")

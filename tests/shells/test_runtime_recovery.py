@@ -123,6 +123,7 @@ async def test_a_run_can_be_cancelled_at_any_time(seconds: float) -> None:
 
 async def test_what_a_cancelled_model_call_used_is_counted_once() -> None:
     """decision 26"""
+
     class Wordy(ScriptedModel):
         async def stream(self, request: ModelRequest) -> Any:
             yield UsageReported(Usage(input=10))
@@ -193,9 +194,7 @@ async def test_cancelling_from_outside_takes_the_run_over() -> None:
         driver = driver_for(world)
         driver.cancel("the customer left")
         result = await driver.run(b"seed", take_over=True)
-        assert result.outcome == Failed(
-            FailureKind.CANCELLED, "the run was cancelled: the customer left", boundary=1
-        )
+        assert result.outcome == Failed(FailureKind.CANCELLED, "the run was cancelled: the customer left", boundary=1)
         assert [(record.status, record.result) for record in result.calls] == SETTLED
     stored = await world.stored()
     assert (stored.calls, stored.outcome) == (result.calls, result.outcome)

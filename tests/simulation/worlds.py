@@ -1,11 +1,21 @@
-"""Hypothesis strategies for worlds and schedules. A world that shrinks becomes the plainest one that still does it."""
+"""Drawing worlds: ``cases`` gives a scenario and a schedule, both read off one string of bytes.
+
+Each part has its own place in the string, so that a byte that shrinks changes one thing and moves nothing else, and
+zeros are the plainest of all: a world without troubles whose model says one last word. (One string, because Hypothesis
+varies a composite by copying its parts, and four of five worlds would be near copies.)
+"""
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 from hypothesis import strategies as st
 from turnfold.core.run import Limits, RunSpec
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.tool import ToolSpec
 from turnfold.effects.transcript import ToolDeclaration
+from turnfold.effects.values import frozen
 from turnfold.shells.simulate import (
+    NO_TROUBLE,
     Behaviour,
     Output,
     Scenario,
@@ -19,39 +29,71 @@ from turnfold.shells.simulate import (
     says_nothing,
 )
 
-ARGUMENTS = st.sampled_from(["{}", '{"a": 1}', "", "[1]", '{"a":'])
-TOOLS = st.sampled_from(["lookup", "charge", "crawl", "unknown"])
-CALLS = st.lists(st.tuples(TOOLS, ARGUMENTS), min_size=1, max_size=3)
-GAPS = st.sampled_from([0, 1, 2, 3, 0, 5, 0, 8, 13, 0, 21])
-SCHEDULES = st.lists(st.tuples(GAPS, st.integers(0, 40)), min_size=2, max_size=24).map(
-    lambda pairs: tuple(number for gap, choice in pairs for number in (*(0,) * gap, choice))
-)
-"""Mostly the ordinary, and now and then something else: a number of ordinary steps, then a choice."""
+T = TypeVar("T")
+
+OUTPUTS = 5
+OUTPUT_BYTES = 8
+SETTING_BYTES = 12
+STEPS = 72
+SIZE = SETTING_BYTES + OUTPUTS * OUTPUT_BYTES + STEPS
+
+TROUBLES = tuple(Trouble)
+ARGUMENTS = ("{}", "{}", '{"a": 1}', "", "[1]", '{"a":')
+TOOLS = ("lookup", "charge", "crawl", "charge", "unknown")
+INPUTS = (InputMessage("hello", "1"), InputMessage("hello", "1"), InputMessage("hello again", "1", "b"))
+LATER = (InputMessage("more", "2"), InputMessage("still more", "3"))
 
 
-@st.composite
-def outputs(draw: st.DrawFn, place: int) -> Output:
-    """One output of a model; its texts say which one it is."""
-    kind = draw(st.sampled_from([0, 6, 5, 0, 7, 8, 0, 9, 10, 0, 11, 0, 6, 0]))
-    thought = draw(st.sampled_from(["", f"hm {place}"]))
-    if kind in (0, 5):
-        text = draw(st.sampled_from(["", f"let me see {place}"]))
-        ids = draw(st.sampled_from([(), ("", ""), ("same", "same")]))
-        output = calls(*draw(CALLS), text=text, thought=thought, ids=ids)
-        return cut_short(output) if kind == 5 else output
-    simple = {
-        6: says(f"answer {place}", thought),
-        7: says_nothing(thought),
-        8: refuses(),
-        9: fails(text=f"broken off {place}"),
-        10: breaks_off(says(f"never whole {place}")),
-        11: cut_short(says(f"long answer {place}")),
-    }
-    return simple[kind]
+@frozen
+class Case:
+    """One world to run: what it is made of, and what happens in it."""
+
+    scenario: Scenario
+    schedule: tuple[int, ...]
+
+
+def pick(byte: int, options: Sequence[T]) -> T:
+    """The option that a byte stands for; 0 is the first."""
+    return options[byte % len(options)]
+
+
+def case(tape: bytes) -> Case:
+    """The case that a string of ``SIZE`` bytes stands for."""
+    setting, rest = tape[:SETTING_BYTES], tape[SETTING_BYTES:]
+    script, steps = rest[: OUTPUTS * OUTPUT_BYTES], rest[OUTPUTS * OUTPUT_BYTES :]
+    places = range(pick(setting[0], range(OUTPUTS + 1)))
+    outputs = tuple(output(place, script[place * OUTPUT_BYTES : (place + 1) * OUTPUT_BYTES]) for place in places)
+    iterations, turns = pick(setting[1], [(20, 0), (20, 0), (2, 0), (20, 2)])
+    scenario = Scenario(
+        outputs=outputs,
+        spec=RunSpec(
+            "run",
+            tools=tools(sequential=setting[2] % 3 == 1),
+            limits=Limits(iterations=iterations, turns=turns),
+            sequential=setting[2] % 3 == 2,
+            discard_undelivered=bool(setting[3] % 2),
+        ),
+        inputs=INPUTS[: pick(setting[4], [1, 1, 2, 3])],
+        later=LATER[: pick(setting[5], [0, 1, 2])],
+        behaviours={
+            "lookup": pick(setting[6], [Behaviour.RETURNS, Behaviour.FAILS, Behaviour.PARTS, Behaviour.ERROR]),
+            "crawl": pick(setting[7], [Behaviour.SLOW, Behaviour.RETURNS, Behaviour.HANGS]),
+        },
+        troubles=troubles(setting[8], setting[9]),
+    )
+    ordinary = pick(setting[10], [250, 160, 230, 80, 200])
+    return Case(scenario, tuple(max(0, byte - ordinary) for byte in steps))
+
+
+def troubles(one: int, two: int) -> frozenset[Trouble]:
+    """Some troubles; none for zeros, and rarely all, since a world with every trouble dies young."""
+    bits = one | two << 8
+    found = frozenset(trouble for place, trouble in enumerate(TROUBLES) if bits >> place & 1)
+    return found or NO_TROUBLE
 
 
 def tools(sequential: bool) -> tuple[ToolSpec, ...]:
-    """The three tools: one may be repeated, one must not be, one changes nothing."""
+    """Three tools: one may be repeated, one must not be (and may want to run alone), one changes nothing."""
     return (
         ToolSpec(ToolDeclaration("lookup"), replayable=True),
         ToolSpec(ToolDeclaration("charge"), side_effects=True, sequential=sequential),
@@ -59,27 +101,27 @@ def tools(sequential: bool) -> tuple[ToolSpec, ...]:
     )
 
 
-@st.composite
-def scenarios(draw: st.DrawFn) -> Scenario:
-    """A world: which troubles it has at all is drawn first, so that some worlds go deep."""
-    troubles = draw(st.frozensets(st.sampled_from(sorted(Trouble)), min_size=1, max_size=7))
-    script = tuple(draw(outputs(place)) for place in range(draw(st.integers(0, 5))))
-    later = tuple(InputMessage(f"more {n}", str(n)) for n in range(2, 2 + draw(st.integers(0, 2))))
-    inputs = (InputMessage("hello", "1"), InputMessage("hello", "1"), InputMessage("hello again", "1", "b"))
-    iterations, turns = draw(st.sampled_from([(20, 0), (2, 0), (20, 2)]))
-    return Scenario(
-        outputs=script,
-        spec=RunSpec(
-            "run",
-            tools=tools(draw(st.booleans())),
-            limits=Limits(iterations=iterations, turns=turns),
-            discard_undelivered=draw(st.booleans()),
-        ),
-        inputs=inputs[: draw(st.integers(1, 3))],
-        later=later,
-        behaviours={
-            "lookup": draw(st.sampled_from([Behaviour.RETURNS, Behaviour.FAILS, Behaviour.PARTS, Behaviour.ERROR])),
-            "crawl": draw(st.sampled_from([Behaviour.SLOW, Behaviour.HANGS])),
-        },
-        troubles=troubles,
-    )
+def output(place: int, tape: bytes) -> Output:
+    """What the model says the ``place``-th time; its texts say which time it is."""
+    thought = pick(tape[1], ["", f"hm {place}"])
+    kind = pick(tape[0], ["says", "calls", "calls", "calls", "calls", "calls", "says", "calls", "other"])
+    if kind == "says":
+        return says(f"answer {place}", thought)
+    if kind == "other":
+        return pick(
+            tape[2],
+            [
+                says_nothing(thought),
+                refuses(),
+                fails(text=f"broken off {place}"),
+                breaks_off(says(f"never whole {place}")),
+                cut_short(says(f"long answer {place}")),
+                cut_short(calls(("lookup", '{"a": 1}'), ("charge", '{"a":'))),
+            ],
+        )
+    wanted = [(pick(tape[n], TOOLS), pick(tape[n + 1], ARGUMENTS)) for n in (2, 4, 6)][: pick(tape[7], [1, 2, 3, 2])]
+    ids = pick(tape[5] // 8, [(), (), (), ("", ""), ("same", "same")])
+    return calls(*wanted, text=pick(tape[1] // 2, ["", f"let me see {place}"]), thought=thought, ids=ids)
+
+
+CASES: st.SearchStrategy[Case] = st.binary(min_size=SIZE, max_size=SIZE).map(case)

@@ -58,6 +58,12 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         return "noon"
 
     assert now.spec.declaration.description == ""
+    assert (now.spec.replayable, now.spec.side_effects, now.spec.sequential, now.spec.notes) == (
+        False,
+        False,
+        False,
+        {},
+    )
     assert now.spec.declaration.parameters == {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -263,9 +269,18 @@ def test_the_longest_name_is_taken() -> None:
     assert FunctionTool(fine, name="x" * 64).spec.name == "x" * 64
 
 
-def test_a_mutable_default_is_told_and_not_shared() -> None:
+def test_a_default_of_any_kind_is_told_as_json() -> None:
     @tool
-    def keep(items: list[str] = ["a"], box: Mutable = Mutable()) -> None: ...  # noqa: B006, B008
+    def keep(
+        *,
+        items: list[str] = ["a"],  # noqa: B006
+        box: Mutable = Mutable(),  # noqa: B008
+        named: dict[int, float] = {1: 2},  # noqa: B006
+        none: str | None = None,
+        needed: int,
+    ) -> None: ...
 
-    properties = keep.spec.declaration.parameters["properties"]
-    assert (properties["items"]["default"], properties["box"]["default"]) == (["a"], {"x": 0})
+    parameters = keep.spec.declaration.parameters
+    defaults = {name: told["default"] for name, told in parameters["properties"].items() if name != "needed"}
+    assert defaults == {"items": ["a"], "box": {"x": 0}, "named": {"1": 2}, "none": None}
+    assert parameters["required"] == ["needed"]

@@ -45,3 +45,4 @@ def test_a_line_that_describes_nothing_belongs_to_the_one_before() -> None:
 
 def test_an_empty_section_is_no_trouble() -> None:
     assert read_docstring("Do it.\n\nArgs:\n") == ("Do it.", {})
+    assert read_docstring("Do it.\n\nArgs:\nReturns:\n    one") == ("Do it.\n\nReturns:\n    one", {})

@@ -7,17 +7,18 @@ import functools
 import math
 import threading
 import types
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import Any, TypedDict
 
 import attrs
 import msgspec
 import pytest
 import trio
+import trio.testing
 from hypothesis import given
 from hypothesis import strategies as st
 from turnfold.adapters.tools import ArgumentsError, FunctionTool, ToolContext, ToolResultError, tool
-from turnfold.adapters.tools.function import MAX_THREADS, result_of
+from turnfold.adapters.tools.function import MAX_THREADS, _limiter, result_of
 from turnfold.effects.tool import Invocation, ToolResult
 from turnfold.effects.values import UNSET
 
@@ -127,6 +128,15 @@ async def test_wrong_arguments_name_each_path() -> None:
         "  - m[...].x: expected int, got null\n"
         "  - citty: is not an argument of this tool"
     )
+
+
+async def test_only_what_is_wrong_is_named() -> None:
+    @tool
+    async def trip(days: int, named: dict[int, int], options: Options) -> None: ...
+
+    with pytest.raises(ArgumentsError) as caught:
+        await call(trip, {"days": "3", "named": {"1": 1}, "options": {}})
+    assert caught.value.problems == (("days", "expected int, got str"),)
 
 
 async def test_nothing_is_coerced() -> None:
@@ -279,7 +289,7 @@ async def test_the_context_tells_the_call_and_shows_progress(in_thread: bool) ->
         return f"{context.key} {context.call_id} {context.model_call_id}"
 
     def work_in_thread(item: str, context: ToolContext) -> str:
-        context.progress(f"{item}: half")
+        assert isinstance(context.progress(f"{item}: half"), Awaitable)
         context.progress(ToolResult("done", details=1))
         return f"{context.key} {context.call_id} {context.model_call_id}"
 
@@ -345,21 +355,16 @@ async def test_threads_of_tools_do_not_use_up_those_of_others() -> None:
 
 
 async def test_no_more_threads_than_allowed_run_at_once() -> None:
-    running, most, lock, release = 0, 0, threading.Lock(), threading.Event()
+    release = threading.Event()
 
     @tool
     def wait() -> None:
-        nonlocal running, most
-        with lock:
-            running += 1
-            most = max(most, running)
-            if running == MAX_THREADS:
-                release.set()
         release.wait(10)
-        with lock:
-            running -= 1
 
     async with trio.open_nursery() as nursery:
         for _ in range(MAX_THREADS + 5):
             nursery.start_soon(call, wait, {})
-    assert most == MAX_THREADS
+        await trio.testing.wait_all_tasks_blocked()
+        used = _limiter().statistics()
+        release.set()
+    assert (used.borrowed_tokens, used.tasks_waiting) == (MAX_THREADS, 5)

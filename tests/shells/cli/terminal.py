@@ -14,7 +14,7 @@ import pytest
 
 from turnfold.shells.cli import main
 
-PATIENCE_S = 20.0
+PATIENCE_S = 10.0
 CTRL_C = signal.SIGINT
 CTRL_D = "\x04"
 
@@ -23,12 +23,13 @@ _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
 class Person(threading.Thread):
-    """Follows a script of (what must appear next, what to do then)."""
+    """Follows a script of (what must appear next, colours aside, and what to do then)."""
 
     def __init__(self, descriptor: int, script: Sequence[tuple[str, Act]]) -> None:
         super().__init__(daemon=True)
         self.seen = ""
         self.stuck_at: str | None = None
+        self.over = threading.Event()
         self._descriptor = descriptor
         self._script = script
         self._place = 0
@@ -37,15 +38,19 @@ class Person(threading.Thread):
         for expected, act in self._script:
             if not self._wait_for(expected):
                 self.stuck_at = expected
-                os.kill(os.getpid(), signal.SIGINT)
-                os.kill(os.getpid(), signal.SIGINT)
+                self._give_up()
                 break
             self._do(act)
         while self._read():
             pass
 
+    def _give_up(self) -> None:
+        """Press Ctrl-C until the command has ended."""
+        while not self.over.wait(0.2):
+            os.kill(os.getpid(), signal.SIGINT)
+
     def _wait_for(self, expected: str) -> bool:
-        while (found := self.seen.find(expected, self._place)) < 0:
+        while (found := _ESCAPE.sub("", self.seen).find(expected, self._place)) < 0:
             if not self._read():
                 return False
         self._place = found + len(expected)
@@ -81,6 +86,7 @@ def at_terminal(
                 patch.setattr(sys, name, stream)
             person.start()
             code = main(arguments)
+            person.over.set()
         writing.flush()
     person.join(PATIENCE_S)
     os.close(master)

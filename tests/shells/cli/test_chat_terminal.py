@@ -89,7 +89,9 @@ def test_ctrl_c_stops_the_turn_and_not_the_conversation(bare: Cli, serve: Serve)
         ("> ", CTRL_D),
     )
     assert code == 0
-    assert "Once upon\n  (broken off here)\nturnfold: stopped; the message is kept, and /retry asks again\n" in plain(seen)
+    assert "Once upon\n  (broken off here)\nturnfold: stopped; the message is kept, and /retry asks again\n" in plain(
+        seen
+    )
     assert [message["content"] for message in server.requests[-1]["messages"]] == ["a story", "hello"]
     assert plain(seen).count("(broken off here)") == 1
 
@@ -97,13 +99,10 @@ def test_ctrl_c_stops_the_turn_and_not_the_conversation(bare: Cli, serve: Serve)
 def test_a_second_ctrl_c_leaves(bare: Cli, serve: Serve) -> None:
     """It comes while the cut-off call has its grace to hand in a result."""
     (bare.db.parent / "deaf.py").write_text(
-        "import trio\n"
-        "async def deaf() -> str:\n"
-        '    """Hears nothing."""\n'
-        "    await trio.sleep_forever()\n"
+        'import trio\nasync def deaf() -> str:\n    """Hears nothing."""\n    await trio.sleep_forever()\n'
     )
     serve(lambda _: [Call("deaf", {})])
-    code, _ = talk(bare, ("> ", "call\n"), ("→ deaf", CTRL_C), ("", CTRL_C), arguments=("--tool", "deaf:deaf"))
+    code, _ = talk(bare, ("> ", "call\n"), (" deaf …", CTRL_C), ("stopping", CTRL_C), arguments=("--tool", "deaf:deaf"))
     assert code == 130
 
 
@@ -117,7 +116,12 @@ def test_retry_asks_again_for_what_failed(bare: Cli, serve: Serve) -> None:
     refused = [Status(401, {"error": {"message": "no"}})]
     server = serve(lambda _: refused if len(server.requests) == 1 else ["Now it works."])
     code, seen = talk(
-        bare, ("> ", "hello\n"), ("/retry asks again", None), ("> ", "/retry\n"), ("Now it works.", None), ("> ", CTRL_D)
+        bare,
+        ("> ", "hello\n"),
+        ("/retry asks again", None),
+        ("> ", "/retry\n"),
+        ("Now it works.", None),
+        ("> ", CTRL_D),
     )
     assert code == 0
     assert (

@@ -1,0 +1,148 @@
+"""``turnfold demo``: once as it is, with its two processes and its kill; then its judgement on what did not go so well."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from turnfold.adapters.stores import RunSummary
+from turnfold.core.text import ENGLISH
+from turnfold.effects.journal import Resume
+from turnfold.effects.model import ModelRequest
+from turnfold.effects.outcome import Delivered, Failed, FailureKind
+from turnfold.effects.record import CallStatus, ToolCall
+from turnfold.effects.sequence import Seq
+from turnfold.effects.transcript import AssistantMessage, CallPart, Message, TextPart, ToolResultMessage, UserMessage
+from turnfold.effects.values import replace
+from turnfold.shells.cli.demo_agent import Sight, read_witness, script
+from turnfold.shells.cli.demo_report import Evidence, Execution, problems
+from turnfold.shells.cli.style import PLAIN
+
+
+def turnfold(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-m", "turnfold.shells.cli", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+
+def test_the_demonstration_shows_a_kill_and_a_resume(tmp_path: Path) -> None:
+    db = str(tmp_path / "demo.db")
+    result = turnfold("demo", "--fast", "--db", db)
+    assert (result.returncode, result.stderr) == (0, "")
+    out = result.stdout
+    assert out.index("process 1 (pid ") < out.index("killed with SIGKILL: ") < out.index("process 2 (pid ")
+    stored = out[out.index("What is stored of it") :]
+    for expected in (
+        r"\d  input    Order A-1042 has not been paid yet",
+        r'\d  call     find_order\(order="A-1042"\)  succeeded ',
+        r'\d  call     charge\(order="A-1042", amount="49.00 EUR"\)  running …',
+        r"\d  killed   with SIGKILL",
+        r"\d  lease    of process 1 runs out",
+        r"\d  settles  charge: needs review",
+        r"\d  settles  write_report: interrupted",
+        r'\d  call     write_report\(order="A-1042"\)  succeeded ',
+        r"\d  outcome  answered: Report: ",
+    ):
+        assert re.search(expected, stored), expected
+    assert all(len(line) <= 80 for line in out.splitlines() if db not in line)
+    run_id = re.search(r"turnfold show (demo-\w+) ", out)
+    assert run_id is not None
+    assert "4  charge(" in turnfold("show", run_id[1], "--arguments", "--db", db).stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.db"]
+
+
+# The script.
+
+
+def after(*messages: Message) -> ModelRequest:
+    return ModelRequest("m", Seq((UserMessage("Do it."), *messages)))
+
+
+def called(name: str, result: str | None) -> tuple[Message, ...]:
+    output = AssistantMessage((TextPart("So."), CallPart(f"id-{name}", name, "{}")))
+    return (output,) if result is None else (output, ToolResultMessage(f"id-{name}", name, result))
+
+
+def calls(request: ModelRequest) -> list[str]:
+    return [step.name for step in script(request).steps if isinstance(step, CallPart)]
+
+
+FOUND = called("find_order", "found")
+
+
+def test_what_the_model_says_follows_from_what_it_is_asked() -> None:
+    assert calls(after()) == ["find_order"]
+    assert calls(after(*called("find_order", None))) == ["find_order"]
+    assert calls(after(*FOUND)) == ["charge", "write_report"]
+    charged = (*FOUND, *called("charge", ENGLISH.needs_review))
+    assert calls(after(*charged, *called("write_report", ENGLISH.interrupted_replayable))) == ["write_report"]
+    done = after(*charged, *called("write_report", "Report."))
+    assert calls(done) == []
+    assert "I did not try again" in str(script(done))
+    never_ran = (*FOUND, *called("charge", ENGLISH.never_started), *called("write_report", "Report."))
+    assert "charge" in calls(after(*never_ran))
+
+
+# The checks.
+
+
+def good() -> Evidence:
+    def record(name: str, status: CallStatus, at: int) -> ToolCall:
+        return ToolCall(f"{name}-{at}", status, name=name, started_at=at, completed_at=at + 1)
+
+    saw = ("find_order", "charge", "write_report", "write_report")
+    return Evidence(
+        started_at=0,
+        summary=RunSummary("demo", "demo", 0, 90, attempt=2, outcome=Delivered("Done.")),
+        resume=Resume(
+            calls=(
+                record("find_order", CallStatus.SUCCEEDED, 10),
+                record("charge", CallStatus.NEEDS_REVIEW, 20),
+                record("write_report", CallStatus.INTERRUPTED, 20),
+                record("write_report", CallStatus.SUCCEEDED, 60),
+            )
+        ),
+        executions=(Execution(1, 11, 0, 40, -9), Execution(2, 12, 41, 100, 0)),
+        sights=tuple(Sight(place, 1, name, "k") for place, name in enumerate(saw)),
+        consumed=True,
+    )
+
+
+def test_good_evidence_has_no_problems() -> None:
+    assert problems(good()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"sights": (*good().sights, Sight(9, 2, "charge", "k"))}, "the card was charged exactly once"),
+        ({"sights": good().sights[1:]}, "the order was looked up once, and not again after the kill"),
+        ({"sights": good().sights[:3]}, "the report that was cut off was written again"),
+        (
+            {"resume": Resume(calls=tuple(replace(call, status="succeeded") for call in good().resume.calls))},
+            "the charge that was cut off needs review",
+        ),
+        ({"executions": (Execution(1, 11, 0, 40, 0), good().executions[1])}, "process 1 was killed with SIGKILL"),
+        ({"executions": (good().executions[0], Execution(2, 12, 41, 100, 1))}, "process 2 came to its end"),
+        ({"summary": replace(good().summary, attempt=3)}, "the run has two attempts"),
+        (
+            {"summary": replace(good().summary, outcome=Failed(FailureKind.MODEL, "no"))},
+            "the run gave an answer",
+        ),
+        ({"consumed": False}, "the answer consumed the question"),
+    ],
+)
+def test_whatever_goes_wrong_is_found(changes: dict[str, object], problem: str) -> None:
+    assert problem in problems(replace(good(), **changes))
+
+
+def test_half_a_line_of_the_witness_does_not_count(tmp_path: Path) -> None:
+    file = tmp_path / "witness"
+    assert read_witness(file) == []
+    file.write_bytes(b'{"at":1,"pid":2,"tool":"charge","key":"k"}\n{"at":1,"pi')
+    assert read_witness(file) == [Sight(1, 2, "charge", "k")]
+
+
+def test_plain_style_is_plain() -> None:
+    assert PLAIN.bad("no") == "no"

@@ -1,0 +1,183 @@
+"""``turnfold runs`` and ``turnfold show``: what is stored, for people and as JSON."""
+
+import json
+import os
+import pty
+import sys
+import termios
+
+import attrs
+import pytest
+import trio
+
+from tests.shells.cli.conftest import Cli
+from turnfold.adapters.stores import SqliteStore
+from turnfold.effects.journal import Changes, Step
+from turnfold.effects.outcome import Delivered, Failed, FailureKind, Outcome, Suspended
+from turnfold.effects.record import (
+    Block,
+    BlockKind,
+    CallDecision,
+    CallStatus,
+    Handover,
+    PlanTask,
+    Standing,
+    ToolCall,
+)
+from turnfold.effects.transcript import Usage
+from turnfold.shells.cli import main
+
+CALLS = (
+    ToolCall(
+        "c1",
+        CallStatus.SUCCEEDED,
+        name="look_up",
+        arguments='{"city":"Kraków","days":3}',
+        result="sunny\n" + "and warm " * 100,
+        started_at=1000,
+        completed_at=2500,
+        notes={"source": "weather"},
+    ),
+    ToolCall("c2", CallStatus.NEEDS_REVIEW, name="pay", arguments="{}", result="not known", side_effects=True),
+    ToolCall(
+        "c3",
+        CallStatus.AWAITING_DECISION,
+        name="delete",
+        arguments="not JSON",
+        decision=CallDecision(approved=True, reason="go on", by="Ann"),
+    ),
+    ToolCall("c4", CallStatus.WAITING, name="ask", handover=Handover.AWAIT),
+    ToolCall("c5", CallStatus.FAILED, name="break", error="it broke\x1b[2J"),
+)
+BLOCKS = (
+    Block("b1", 1, "m", BlockKind.THINKING, "Let me think."),
+    *(Block(f"b{2 + place}", 2 + place, "m", BlockKind.TOOL_CALL, "", call.id) for place, call in enumerate(CALLS)),
+    Block("b7", 7, "m", BlockKind.CONTENT, "Half a sent", standing=Standing.BROKEN_OFF),
+)
+
+
+def store(cli: Cli, run_id: str, outcome: Outcome | None, *, ended: bool = True) -> None:
+    step = Step(
+        b"{}",
+        changes=Changes(blocks=BLOCKS, calls=CALLS),
+        usage=Usage(input=100, cache_read=20, output=30),
+        plan=(PlanTask("1", "Tidy up"),),
+        outcome=outcome,
+    )
+
+    async def fill() -> None:
+        with SqliteStore(cli.db) as opened:
+            await opened.create_run(run_id, "talk", {"kind": "job"})
+            journal = opened.journal(run_id)
+            attempt = (await journal.begin(60_000)).attempt
+            await journal.save_step(attempt, step)
+            if ended:
+                await journal.end(attempt)
+
+    trio.run(fill)
+
+
+def test_runs_are_listed_with_their_state(bare: Cli) -> None:
+    store(bare, "answered-run", Delivered("Done."))
+    store(bare, "failed-run", Failed(FailureKind.TURN_LIMIT, "no more"))
+    store(bare, "waiting-run", Suspended(("c4",)))
+    store(bare, "running-run", None, ended=False)
+    result = bare.on_db("runs")
+    assert (result.code, result.err) == (0, "")
+    heading, *rows = result.out.splitlines()
+    assert heading.split() == ["RUN", "CONVERSATION", "UPDATED", "TRIES", "STATE"]
+    states = {row.split()[0]: row for row in rows}
+    assert "answered, 1 to review, 2 waiting" in states["answered-run"]
+    assert "failed: turn limit" in states["failed-run"]
+    assert "waits, 1 to review" in states["waiting-run"]
+    assert "running (held until " in states["running-run"]
+
+
+def test_runs_has_a_limit(bare: Cli) -> None:
+    for number in range(3):
+        store(bare, f"run-{number}", None)
+    assert len(bare.on_db("runs", "--limit", "2").out.splitlines()) == 3
+
+
+def test_runs_as_json_have_every_member(bare: Cli) -> None:
+    store(bare, "r", Delivered("Done.", 4))
+    (run,) = json.loads(bare.on_db("runs", "--json").out)
+    assert run["run_id"] == "r"
+    assert run["outcome"] == {"type": "Delivered", "text": "Done.", "boundary": 4}
+    assert run["held"] is False
+    assert run["lease_until"] is None
+    assert (run["needs_review"], run["waiting"], run["meta"]) == (1, 2, {"kind": "job"})
+
+
+def test_a_store_without_runs_says_so(bare: Cli) -> None:
+    SqliteStore(bare.db).close()
+    assert bare.on_db("runs").out == "no runs yet: turnfold chat or turnfold demo --keep makes one\n"
+    assert json.loads(bare.on_db("runs", "--json").out) == []
+
+
+def test_show_tells_what_a_run_did(bare: Cli) -> None:
+    store(bare, "r", Delivered("All\nis done."))
+    result = bare.on_db("show", "r")
+    assert (result.code, result.err) == (0, "")
+    lines = result.out.splitlines()
+    assert lines[0] == "r"
+    assert "  tokens        150 tokens (input 100, cached 20, output 30)" in lines
+    start = lines.index("   1  thought  Let me think.")
+    (looked_up, result_line), rest = lines[start + 1 : start + 3], lines[start + 3 :]
+    assert looked_up == "   2  look_up  succeeded  1.5 s"
+    assert result_line.startswith("        sunny and warm and warm")
+    assert result_line.endswith("…")
+    assert rest == [
+        "        note source: weather",
+        "   3  pay  needs review",
+        "        not known",
+        "        look at whether it happened: its idempotency key is c2",
+        "   4  delete  awaiting decision",
+        "        look at it waits for a decision: c3",
+        "        decision approved by Ann go on",
+        "   5  ask  waiting",
+        "        look at it is somebody else's to finish (await): c4",
+        "   6  break  failed",
+        "        it broke[2J",
+        "   7  said (broken off)  Half a sent",
+        "  plan  pending      Tidy up",
+        "",
+        "outcome  All",
+        "is done.",
+    ]
+
+
+def test_arguments_are_shown_only_when_asked_for(bare: Cli) -> None:
+    store(bare, "r", None)
+    assert "Kraków" not in bare.on_db("show", "r").out
+    assert "Kraków" not in bare.on_db("show", "r", "--json").out
+    shown = bare.on_db("show", "r", "--arguments").out
+    assert '   2  look_up(city="Kraków", days=3)  succeeded' in shown
+    assert "   4  delete(not JSON)  awaiting decision" in shown
+    call = json.loads(bare.on_db("show", "r", "--arguments", "--json").out)["calls"][0]
+    assert json.loads(call["arguments"]) == {"city": "Kraków", "days": 3}
+
+
+def test_show_as_json_has_results_at_full_length(bare: Cli) -> None:
+    store(bare, "r", None)
+    run = json.loads(bare.on_db("show", "r", "--json").out)
+    assert run["outcome"] is None
+    assert run["usage"]["total"] == 150
+    assert [block["id"] for block in run["blocks"]] == [block.id for block in BLOCKS]
+    assert run["calls"][0]["result"] == CALLS[0].result
+    assert set(run["calls"][0]) == {field.name for field in attrs.fields(ToolCall)} - {"arguments"}
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_listing_fits_the_terminal(bare: Cli, width: int) -> None:
+    store(bare, "a-run-with-quite-a-long-name-that-goes-on", Failed(FailureKind.TURN_LIMIT, "no"))
+    master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24, width))
+    with open(slave, "w") as terminal:
+        bare.monkeypatch.setattr(sys, "stdout", terminal)
+        bare.monkeypatch.setenv("NO_COLOR", "1")
+        assert main(["runs", "--db", str(bare.db)]) == 0
+        terminal.flush()
+        seen = os.read(master, 65536).decode().replace("\r\n", "\n")
+    os.close(master)
+    assert all(len(line) <= width for line in seen.split("\n"))
