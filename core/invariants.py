@@ -56,10 +56,10 @@ def tools_run_only_when_saved_as_running(state: RunState) -> bool:
     )
 
 
-def calls_start_only_when_their_output_is_saved(state: RunState) -> bool:
-    """Before any call of a batch is more than queued, the output that asked for it is saved with its records."""
-    begun = any(live.record.rev > 1 for live in state.batch.live.values())
-    return not begun or isinstance(state.life, Closing) or not _output_waits(state)
+def calls_are_written_only_when_their_output_is_saved(state: RunState) -> bool:
+    """Before any call of a batch is written by itself, the output that asked for it is saved with its record."""
+    written = any(live.writing is not None or live.saved_rev for live in state.batch.live.values())
+    return not written or not _output_waits(state)
 
 
 def the_model_is_asked_only_when_all_is_saved(state: RunState) -> bool:
@@ -72,7 +72,8 @@ def the_model_is_asked_only_when_all_is_saved(state: RunState) -> bool:
 def one_step_is_in_flight(state: RunState) -> bool:
     """At most one step is in flight, and the saving region knows which."""
     phase = state.saving.phase
-    return _tickets(state, SaveStep) == ([phase.ticket] if isinstance(phase, SavingStep) else [])
+    steps = [ticket for ticket, (order, _) in state.tickets.in_flight.items() if order is SaveStep]
+    return steps == ([phase.ticket] if isinstance(phase, SavingStep) else [])
 
 
 def one_write_per_call_is_in_flight(state: RunState) -> bool:
@@ -84,22 +85,23 @@ def one_write_per_call_is_in_flight(state: RunState) -> bool:
 def tickets_match_the_regions(state: RunState) -> bool:
     """What is in flight is exactly what the regions say is in flight."""
     life, feed, model = state.life, state.feed, state.model
-    running = [live.phase.ticket for live in state.batch.live.values() if isinstance(live.phase, CallRunning)]
-    closing = isinstance(life, Closing)
+    asked: dict[type, list[int]] = {}
+    for ticket, (order, _) in state.tickets.in_flight.items():
+        asked.setdefault(order, []).append(ticket)
+    running = (live.phase for live in state.batch.live.values() if isinstance(live.phase, CallRunning))
+    if sorted(asked.pop(RunTool, ())) != sorted(phase.ticket for phase in running if phase.ticket is not None):
+        return False
+    if sorted(asked.pop(CallModel, ())) != sorted(t for t in (model.ticket, model.withdrawn) if t is not None):
+        return False
     counts = {
         BeginAttempt: isinstance(life, Beginning) and state.lease.asked is not None,
         RenewLease: isinstance(state.lease.phase, LeaseRenewing),
-        EndAttempt: closing and life.giving_back and not life.given_back,
+        EndAttempt: isinstance(life, Closing) and life.giving_back and not life.given_back,
         WatchFeed: isinstance(feed.watch, WatchOpening | Watched),
         PollFeed: feed.asked - feed.answered,
         ClaimInput: feed.claiming,
     }
-    asked = sorted(ticket for ticket in (model.ticket, model.withdrawn) if ticket is not None)
-    return (
-        _tickets(state, CallModel) == asked
-        and _tickets(state, RunTool) == sorted(ticket for ticket in running if ticket is not None)
-        and all(len(_tickets(state, order)) == count for order, count in counts.items())
-    )
+    return all(len(asked.get(order, ())) == count for order, count in counts.items())
 
 
 def blocks_count_from_one(state: RunState) -> bool:
@@ -161,7 +163,7 @@ def an_ended_run_is_quiet(state: RunState) -> bool:
 
 OF_A_STATE: tuple[Callable[[RunState], bool], ...] = (
     tools_run_only_when_saved_as_running,
-    calls_start_only_when_their_output_is_saved,
+    calls_are_written_only_when_their_output_is_saved,
     the_model_is_asked_only_when_all_is_saved,
     one_step_is_in_flight,
     one_write_per_call_is_in_flight,
@@ -295,6 +297,3 @@ _PROMISES = {
 def _output_waits(state: RunState) -> bool:
     return any(decode_entry(raw).kind is EntryKind.OUTPUT for raw in state.saving.log.ready)
 
-
-def _tickets(state: RunState, wanted: type) -> list[int]:
-    return [ticket for ticket, (order, _) in state.tickets.in_flight.items() if order is wanted]

@@ -9,9 +9,11 @@ written as ``{"escaped": …}``, with every text in it escaped (decision 45). Wh
 """
 
 import base64
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import msgspec
+from cattrs.preconf.msgspec import MsgspecJsonConverter
 
 from .display import Operation
 from .model import Delta, ModelRequest
@@ -81,10 +83,6 @@ def _outcome_out(outcome: Outcome | None) -> Any:
     return None if outcome is None else _converter.unstructure(outcome, Outcome)
 
 
-def _outcome_in(value: Any, _: Any) -> Outcome | None:
-    return None if value is None else _converter.get_structure_hook(Outcome)(value, Outcome)
-
-
 _converter = converter_for_values()
 _converter.register_unstructure_hook(bytes, _bytes_out)
 _converter.register_structure_hook(bytes, _bytes_in)
@@ -92,8 +90,14 @@ _converter.register_unstructure_hook(ModelRequest, _request_out)
 for _union in (Outcome, Delta, Operation):
     tag(_converter, _union)
 _converter.register_unstructure_hook(Outcome | None, _outcome_out)
-_converter.register_structure_hook(Outcome | None, _outcome_in)
-tag(_converter, Event)
+
+
+@cache
+def _events() -> MsgspecJsonConverter:
+    """The converter once it knows events: recordings need them, a run does not, and they take long to prepare."""
+    tag(_converter, Event)
+    return _converter
+
 
 _encoder = msgspec.json.Encoder()
 _call_decoder = msgspec.json.Decoder(ToolCall)
@@ -102,12 +106,12 @@ _block_decoder = msgspec.json.Decoder(Block)
 
 def to_data(value: Any, union: Any = None) -> Any:
     """A value as JSON-ready data; ``union`` is the union it is a member of, if it must be told apart again."""
-    return _converter.unstructure(value, union)
+    return _events().unstructure(value, union)
 
 
 def from_data(data: Any, wanted: type[T]) -> T:
     """A value of one type (or of a union that ``to_data`` was told) from JSON-like data; raises ``DecodeError``."""
-    value: T = structure(_converter, data, wanted)
+    value: T = structure(_events(), data, wanted)
     return value
 
 
@@ -118,7 +122,7 @@ def encode(value: Any) -> bytes:
 
 def encode_event(event: Event) -> bytes:
     """An event as compact JSON, tagged with its type."""
-    return dump(_converter.unstructure(event, Event))
+    return dump(_events().unstructure(event, Event))
 
 
 def encode_effect(effect: Effect) -> bytes:
@@ -141,7 +145,7 @@ def encode_outcome(outcome: Outcome | None) -> bytes:
 
 def decode_event(raw: bytes) -> Event:
     """The event in the JSON; raises ``DecodeError``."""
-    event: Event = structure(_converter, load(raw), Event)
+    event: Event = structure(_events(), load(raw), Event)
     return event
 
 

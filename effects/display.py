@@ -1,4 +1,4 @@
-"""The live display of a run: snapshots, deltas, and how one is applied to the other (surroundings.md, section 12).
+"""The live display of a run: snapshots, deltas, and how one is applied to the other.
 
 A viewer holds a ``Snapshot`` and applies each ``Delta``; blocks show what happens without arguments and results. Every
 execution uses a stream id of its own, with sequence numbers from 1.

@@ -122,7 +122,7 @@ class FinishTurnReturned:
 
 @frozen
 class PrepareRequest:
-    """The model is about to be asked: what should change before it? ``thinking_level`` is ``off`` when there is none."""
+    """The model is about to be asked: what should change? ``thinking_level`` is ``off`` when there is none."""
 
     ticket: int
     context: Context

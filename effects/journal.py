@@ -1,6 +1,6 @@
 """Saving a run: the orders, their answers, the port, and what the stored data means.
 
-``merge_call`` and ``overlay_external`` are the whole meaning of concurrent writes to a call (run.md, section 4): every
+``merge_call`` and ``overlay_external`` are the whole meaning of concurrent writes to a call: every
 store applies them, so no store has rules of its own. ``Step`` and ``Resume`` are the two sides of a checkpoint: a small
 head, append-only logs, and named values (decision 1).
 """
@@ -104,7 +104,7 @@ class Begun:
 
 
 def merge_call(stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
-    """The record after the runtime wrote a snapshot (run.md, section 4.1): JC-01 to JC-11.
+    """The record after the runtime wrote a snapshot: JC-01 to JC-11.
 
     A snapshot that is not newer changes nothing. Otherwise descriptive fields and notes follow it; a decision, once
     stored, stays; and the outcome follows it only while the call is neither settled nor handed over. On a call that
@@ -161,7 +161,7 @@ class CallUpdate:
 
 
 def overlay_external(stored: ToolCall, update: CallUpdate) -> ToolCall:
-    """The record after the host's authoritative write (run.md, section 4.2). The revision never changes."""
+    """The record after the host's authoritative write. The revision never changes."""
     return replace(
         stored,
         status=update.status or stored.status,

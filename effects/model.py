@@ -26,8 +26,8 @@ from .values import frozen
 
 __all__ = [
     "BlockDelta", "BlockEnded", "BlockStarted", "CallModel", "CancelModel", "Delta", "DeltaKind", "ModelBroke",
-    "ModelChoice", "ModelCutOff", "ModelPort", "ModelRequest", "ModelStreamed", "Started", "StreamFailed", "StreamFinished",
-    "UsageReported",
+    "ModelChoice", "ModelCutOff", "ModelPort", "ModelRequest", "ModelStreamed", "Started", "StreamFailed",
+    "StreamFinished", "UsageReported",
 ]
 
 

@@ -1,4 +1,4 @@
-"""What a run leaves behind: blocks and tool calls, as journals keep them (run.md, section 1).
+"""What a run leaves behind: blocks and tool calls, as journals keep them.
 
 String values are persisted and never reused for another meaning. A host may invent final statuses of its own, so
 ``ToolCall.status`` is a plain string and ``settled`` is the question to ask about it.

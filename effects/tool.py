@@ -21,6 +21,8 @@ class ToolSpec:
     repeats one. ``side_effects``: it changes something outside the run, so a call that was cut off needs review unless
     it is replayable. ``sequential``: a batch with such a call runs one call at a time. ``notes`` are put on every
     record of the tool. ``prepares``: an agent asks its ``PrepareArguments`` hook before the arguments are checked.
+    ``coerces``: arguments of the wrong type are made to fit where that can be done; ``defaults``: members that are
+    missing get the schema's default.
     """
 
     declaration: ToolDeclaration
@@ -29,6 +31,8 @@ class ToolSpec:
     sequential: bool = False
     notes: Mapping[str, str] = NO_NOTES
     prepares: bool = False
+    coerces: bool = True
+    defaults: bool = False
 
     @property
     def name(self) -> str:
@@ -56,8 +60,8 @@ class ToolResult:
     """What a tool gives: ``content`` for the model; the rest for hosts.
 
     ``is_error`` makes the call fail with the content's text; ``details``, ``structured`` and ``usage`` (what the tool
-    itself used) tell absent from null. ``terminate`` asks an agent not to ask its model again; it takes the whole batch.
-    ``extra`` is the host's own and reaches listeners only.
+    itself used) tell absent from null. ``terminate`` asks an agent not to ask its model again, which takes the whole
+    batch. ``extra`` is the host's own and reaches listeners only.
     """
 
     content: Content = ""

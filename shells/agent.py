@@ -17,12 +17,12 @@ from typing import Any
 import anyio
 import anyio.abc
 
+from ..adapters.schemas import check_with_rust
 from ..core.agent import (
     ENGLISH,
     AgentFold,
     AgentRules,
     AgentWords,
-    Check,
     Limits,
     Queue,
     QueueMode,
@@ -33,12 +33,12 @@ from ..core.agent import (
     reset_view,
     settled_view,
     started_view,
-    unchecked,
     watch_event,
 )
 from ..effects.agent import AgentEvent, Context, Settled, ToolOutcome
 from ..effects.agent_vocabulary import AgentInput, CallAsked
 from ..effects.model import ModelChoice, ModelPort
+from ..effects.schema import SchemaChecker
 from ..effects.sequence import Seq
 from ..effects.transcript import (
     NO_EXTRA,
@@ -76,10 +76,12 @@ class Agent(AgentSettings):
     """One agent. Everything it is made of may be changed later; a run keeps what it began with.
 
     ``model`` answers; ``models`` are further ports that a request may name, by ``ModelChoice.port``. ``choice`` says
-    which model is meant, for messages, hooks and providers that serve several. ``hooks`` are asked at their points;
-    ``check`` checks and coerces the arguments of calls. ``options`` go to the provider as they are. ``sequential`` runs
-    every batch one call at a time; ``limits`` bound a run, and are off unless given. ``grace_s`` is how long a port,
-    tool or hook may still answer after an abort.
+    which model is meant, for messages, hooks and providers that serve several. ``hooks`` are asked at their points.
+    ``checker`` makes the tools' schemas ready to check arguments with; ``None`` takes any arguments. ``options`` go to
+    the provider as they are. ``sequential`` runs every batch one call at a time; ``limits`` bound a run, and are off
+    unless given. ``grace_s`` is how long a port, tool or hook may still answer after an abort.
+
+    Raises ``SchemaError`` for a tool whose schema cannot be checked.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class Agent(AgentSettings):
         tools: Sequence[AgentTool] = (),
         messages: Sequence[Message] = (),
         hooks: AgentHooks = NO_HOOKS,
-        check: Check = unchecked,
+        checker: SchemaChecker | None = check_with_rust,
         steering_mode: QueueMode | str = QueueMode.ONE_AT_A_TIME,
         follow_up_mode: QueueMode | str = QueueMode.ONE_AT_A_TIME,
         sequential: bool = False,
@@ -109,10 +111,11 @@ class Agent(AgentSettings):
             self.models[""] = model
         self.hooks = hooks
         self.options = options
-        self._rules = AgentRules(sequential=sequential, told=True, check=check, limits=limits or Limits(), words=words)
-        view = first_view(Seq(messages), Toolshed(tools).specs, system_prompt, choice, thinking_level)
+        self._rules = AgentRules(sequential=sequential, told=True, limits=limits or Limits(), words=words)
+        shed = Toolshed(tools, checker)
+        view = first_view(Seq(messages), shed.specs, system_prompt, choice, thinking_level)
         queues = Queues(Queue(QueueMode(steering_mode)), Queue(QueueMode(follow_up_mode)))
-        super().__init__(view, tools, queues, now or wall_clock())
+        super().__init__(view, shed, queues, now or wall_clock())
         self._grace_s = grace_s
         self._trace = trace
         self._listeners: dict[Listener, None] = {}
@@ -120,7 +123,8 @@ class Agent(AgentSettings):
         self._driver: LoopDriver | None = None
         self._driving: int | None = None
         self._taker: Take | None = None
-        self._idle = anyio.Event()
+        self._in_use: Toolshed | None = None
+        self._idle: anyio.Event | None = None
         self._home: anyio.abc.TaskGroup | None = None
 
     @property
@@ -161,7 +165,8 @@ class Agent(AgentSettings):
         A text becomes a user's message, with the images behind it. Raises ``AgentBusy`` while a run is under way, and
         ``AgentFailed`` if a listener raised at the very end; any other failure is told by events and in ``state``.
         """
-        return _result(await self._prompt(prompt, images, None))
+        self._refuse_if_busy(PROMPT_BUSY)
+        return _result(await self._execute(prompt_messages(prompt, self._now(), images), None))
 
     async def continue_(self) -> tuple[Message, ...]:
         """Go on from the conversation as it is; after an answer, with what is queued.
@@ -169,24 +174,32 @@ class Agent(AgentSettings):
         Raises ``AgentBusy`` and ``AgentFailed`` as ``prompt`` does, and ``CannotContinue`` if there is nothing to go on
         from.
         """
-        self._refuse_if_busy(CONTINUE_BUSY)
-        first, queues = continuation(self._view, self._queues, self._now())
-        if isinstance(first, str):
-            raise CannotContinue(first)
-        self._queues = queues
-        return _result(await self._execute(first, None))
+        return _result(await self._continue(None))
 
     def stream(self, prompt: Prompt, images: Sequence[ImagePart] = ()) -> AgentStream:
         """As ``prompt``, as a stream of events: ``async with agent.stream(...) as events``, then ``async for``."""
 
         async def run(take: Take) -> Settled:
-            return await self._prompt(prompt, images, take)
+            self._refuse_if_busy(PROMPT_BUSY)
+            return await self._execute(prompt_messages(prompt, self._now(), images), take)
 
-        def abort(take: Take) -> None:
-            if self._taker == take:
-                self.abort()
+        return AgentStream(run, self._abort_stream, self._home)
 
-        return AgentStream(run, abort, self._home)
+    def stream_on(self) -> AgentStream:
+        """As ``continue_``, as a stream of events."""
+        return AgentStream(self._continue, self._abort_stream, self._home)
+
+    async def _continue(self, take: Take | None) -> Settled:
+        self._refuse_if_busy(CONTINUE_BUSY)
+        first, queues = continuation(self._view, self._queues, self._now())
+        if isinstance(first, str):
+            raise CannotContinue(first)
+        self._queues = queues
+        return await self._execute(first, take)
+
+    def _abort_stream(self, take: Take) -> None:
+        if self._taker == take:
+            self.abort()
 
     async def run_tool_call(
         self, call: CallPart, message: AssistantMessage | None = None, tools: Sequence[AgentTool] | None = None
@@ -196,8 +209,10 @@ class Agent(AgentSettings):
         Nothing is told and nothing enters the conversation. ``tools`` are the agent's own unless given; an empty list
         means none. A tool may do this while the agent runs; an abort of the run then reaches this call too.
         """
-        shed = Toolshed(self._tools if tools is None else tools)
-        fold = AgentFold(replace(self._rules, hooks=self.hooks.configured, told=False))
+        shed = (self._in_use or self._shed).copy()
+        if tools is not None:
+            shed.take(tools)
+        fold = AgentFold(replace(self._rules, hooks=self.hooks.configured, told=False, check=shed.check))
         driver = LoopDriver(fold, self._ports(shed, self.hooks), _nobody, signal=self.signal, grace_s=self._grace_s)
         state = fold.start(Context(self.messages, shed.specs), self.model, self.thinking_level)
         asked = CallAsked(self._now(), call, message or AssistantMessage((call,)))
@@ -207,7 +222,7 @@ class Agent(AgentSettings):
         return settled.outcome
 
     def abort(self) -> None:
-        """Ask the run to stop: ports, tools and hooks see it, and are cut off after the grace. Does nothing when idle."""
+        """Ask the run to stop: ports, tools and hooks see it, and after the grace they are cut off. No-op when idle."""
         if self._driver is not None:
             self._driver.abort()
 
@@ -225,7 +240,7 @@ class Agent(AgentSettings):
 
         Raises ``InsideListener`` in a listener, which would wait for itself.
         """
-        while self._driver is not None:
+        while self._idle is not None:
             if self._driving == anyio.get_current_task().id:
                 raise InsideListener(WAIT_INSIDE)
             await self._idle.wait()
@@ -235,13 +250,9 @@ class Agent(AgentSettings):
             inside = self._driving == anyio.get_current_task().id
             raise InsideListener(text) if inside else AgentBusy(text)
 
-    async def _prompt(self, prompt: Prompt, images: Sequence[ImagePart], take: Take | None) -> Settled:
-        self._refuse_if_busy(PROMPT_BUSY)
-        return await self._execute(prompt_messages(prompt, self._now(), images), take)
-
     async def _execute(self, first: AgentInput, take: Take | None) -> Settled:
-        fold = AgentFold(replace(self._rules, hooks=self._hooks().configured, options=self.options))
-        shed = Toolshed(self._tools)
+        hooks, shed = self._hooks(), self._shed.copy()
+        fold = AgentFold(replace(self._rules, hooks=hooks.configured, options=self.options, check=shed.check))
 
         async def sink(event: AgentEvent) -> None:
             try:
@@ -250,7 +261,8 @@ class Agent(AgentSettings):
                 if take is not None:
                     await take(event)
 
-        driver = LoopDriver(fold, self._ports(shed, self._hooks()), sink, trace=self._trace, grace_s=self._grace_s)
+        driver = LoopDriver(fold, self._ports(shed, hooks), sink, trace=self._trace, grace_s=self._grace_s)
+        self._in_use = shed
         self._driver, self._driving, self._taker = driver, anyio.get_current_task().id, take
         self._idle = anyio.Event()
         self._broken.clear()
@@ -259,10 +271,11 @@ class Agent(AgentSettings):
         try:
             return await _to_the_end(driver, lambda: driver.run(state, first))
         finally:
-            self._driver = self._driving = self._taker = None
+            self._driver = self._driving = self._taker = self._in_use = None
             self._queues = replace(self._queues, held=False)
             self._view = settled_view(self._view)
-            self._idle.set()
+            idle, self._idle = self._idle, None
+            idle.set()
 
     def _hooks(self) -> AgentHooks:
         return replace(self.hooks, steering=self._poll_steering, follow_ups=self._poll_follow_ups)
@@ -285,7 +298,7 @@ class Agent(AgentSettings):
         assert self._home is not None
         self.abort()
         with anyio.CancelScope(shield=True):
-            while self._driver is not None:
+            while self._idle is not None:
                 await self._idle.wait()
         home, self._home = self._home, None
         return await home.__aexit__(kind, error, traceback)

@@ -72,8 +72,9 @@ class AgentHooks:
     ``prepare_next_turn`` and ``prepare_request`` return an ``Update``; ``transform_context`` and ``convert_to_model``
     the messages of one request; ``before_tool`` may ``Block`` a call, or ``Proceed`` with other arguments;
     ``after_tool`` returns a ``ResultPatch``; ``finish_turn`` a ``FinishAction``; ``credentials`` gets the provider's
-    name and returns the key of one request, or nothing. What is called around one call and raises is that call's error;
-    anything else that raises fails the run.
+    name and returns the key of one request, or nothing. ``steering`` and ``follow_ups`` are for who drives a loop
+    without an ``Agent``, which answers them from its queues. What is called around one call and raises is that call's
+    error; anything else that raises fails the run.
     """
 
     prepare_next_turn: Callable[[PrepareNextTurn], Maybe[Update | None]] | None = None
@@ -127,7 +128,7 @@ async def _ask(order: HookOrder, hooks: AgentHooks, tools: Toolshed, now: Callab
             action = await _called(hooks.finish_turn, order)
             return FinishTurnReturned(now(), ticket, None if action is None else FinishAction(action))
         case PrepareArguments(call=call, arguments=arguments):
-            return ArgumentsReturned(now(), ticket, await tools.prepare(call.name, arguments))
+            return ArgumentsReturned(now(), ticket, await resolved(tools.prepare(call.name, arguments)))
         case BeforeTool():
             return BeforeToolReturned(now(), ticket, await _called(hooks.before_tool, order) or Proceed())
         case AfterTool():

@@ -19,9 +19,9 @@ __all__ = ["AgentSettings"]
 class AgentSettings:
     """The part of an agent that its host may read and change."""
 
-    def __init__(self, view: AgentView, tools: Sequence[AgentTool], queues: Queues, now: Callable[[], int]) -> None:
+    def __init__(self, view: AgentView, shed: Toolshed, queues: Queues, now: Callable[[], int]) -> None:
         self._view = view
-        self._tools: tuple[AgentTool, ...] = tuple(tools)
+        self._shed = shed
         self._queues = queues
         self._now = now
 
@@ -52,13 +52,17 @@ class AgentSettings:
 
     @property
     def tools(self) -> tuple[AgentTool, ...]:
-        """What may be called, from the next run on. The conversation tells the model of a change, at the next turn."""
-        return self._tools
+        """What may be called, from the next run on; the conversation tells the model of a change, at the next turn.
+
+        Setting them raises ``SchemaError`` for a tool whose schema cannot be checked.
+        """
+        return self._shed.tools
 
     @tools.setter
     def tools(self, tools: Sequence[AgentTool]) -> None:
-        self._tools = tuple(tools)
-        self._view = replace(self._view, talk=replace(self._view.talk, tools=Toolshed(tools).specs))
+        shed = self._shed.copy()
+        self._view = replace(self._view, talk=replace(self._view.talk, tools=shed.take(tools)))
+        self._shed = shed
 
     @property
     def messages(self) -> Seq[Message]:

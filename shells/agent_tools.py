@@ -1,9 +1,10 @@
-"""The tools of an agent: what is called by which name just now, and how a call is carried out."""
+"""The tools of an agent: which name calls which, how its arguments are checked, and how it is carried out."""
 
-import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol, cast
 
+from ..core.arguments import Accepted, ToolArguments, prepare
+from ..effects.schema import SchemaChecker
 from ..effects.tool import Invocation, ToolResult, ToolSpec
 
 __all__ = ["AgentTool", "Progress", "Toolshed"]
@@ -45,23 +46,52 @@ class AgentTool(Protocol):
 
 
 class Toolshed:
-    """The tools that may be called now. Of several with one name, the first one is."""
+    """The tools that may be called now. Of several with one name, the first one is.
 
-    def __init__(self, tools: Iterable[AgentTool] = ()) -> None:
+    Schemas are made ready when a tool is taken, once: one that cannot be checked raises ``SchemaError`` there. Without
+    a ``checker`` nothing is checked.
+    """
+
+    def __init__(self, tools: Iterable[AgentTool] = (), checker: SchemaChecker | None = None) -> None:
+        self._checker = checker
+        self.tools: tuple[AgentTool, ...] = ()
         self._tools: Mapping[str, AgentTool] = {}
-        self.specs = self.take(tools)
+        self._prepared: Mapping[str, tuple[ToolSpec, ToolArguments]] = {}
+        self.specs: tuple[ToolSpec, ...] = ()
+        self.take(tools)
+
+    def copy(self) -> "Toolshed":
+        """A shed of its own, for one run, with the same tools."""
+        copied = Toolshed((), self._checker)
+        copied.tools, copied.specs = self.tools, self.specs
+        copied._tools, copied._prepared = self._tools, self._prepared
+        return copied
 
     def take(self, tools: Iterable[AgentTool]) -> tuple[ToolSpec, ...]:
         """Exchange them all; what the fold needs to know of the new ones."""
-        given = tuple(tools)
-        self._tools = {tool.spec.name: tool for tool in reversed(given)}
-        return tuple(tool.spec for tool in given)
+        given = [(tool, tool.spec) for tool in tools]
+        first = {spec.name: (tool, spec) for tool, spec in reversed(given)}
+        self._prepared = {name: (spec, self._prepare(spec)) for name, (_, spec) in first.items() if self._checker}
+        self._tools = {name: tool for name, (tool, _) in first.items()}
+        self.tools, self.specs = tuple(tool for tool, _ in given), tuple(spec for _, spec in given)
+        return self.specs
 
-    async def prepare(self, name: str, arguments: Any) -> Any:
-        """The arguments as the tool wants them checked."""
-        prepare = cast("Callable[[Any], Any]", self._tools[name].prepare)  # type: ignore[attr-defined]
-        prepared = prepare(arguments)
-        return await prepared if inspect.isawaitable(prepared) else prepared
+    def _prepare(self, spec: ToolSpec) -> ToolArguments:
+        known, prepared = self._prepared.get(spec.name, (None, None))
+        if prepared is not None and (known is spec or known == spec):
+            return prepared
+        assert self._checker is not None
+        schema = spec.declaration.parameters
+        return prepare(spec.name, schema, self._checker, coercing=spec.coerces, defaulting=spec.defaults)
+
+    def check(self, tool: ToolSpec, arguments: Any) -> Accepted | str:
+        """The arguments of a call as its tool may get them, or what is wrong with them."""
+        _, prepared = self._prepared.get(tool.name, (None, None))
+        return Accepted(arguments) if prepared is None else prepared.check(arguments)
+
+    def prepare(self, name: str, arguments: Any) -> Any:
+        """The arguments as the tool wants them checked, or something to await for them."""
+        return cast("Any", self._tools[name]).prepare(arguments)
 
     async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
         """Carry out one call."""

@@ -46,10 +46,12 @@ class AgentStream:
         self._reader: int | None = None
         self._discarding = False
         self._left = False
+        self._begins: Callable[[], None] | None = None
 
     # --- the run's side
 
-    async def _execute(self) -> None:
+    async def _execute(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        self._begins = task_status.started
         try:
             self._settled = Settled() if self._left else await self._run(self._take)
         except AgentError as error:
@@ -57,8 +59,16 @@ class AgentStream:
         finally:
             self._over.set()
             self._stir()
+            self._has_begun()
+
+    def _has_begun(self) -> None:
+        """Whoever entered the stream may go on: there is a first event, or there will be none."""
+        begins, self._begins = self._begins, None
+        if begins is not None:
+            begins()
 
     async def _take(self, event: AgentEvent) -> None:
+        self._has_begun()
         while not self._discarding and len(self._events) >= BOUND and not self._merge():
             await self._change()
         if not self._discarding:
@@ -144,11 +154,14 @@ class AgentStream:
     # --- its context
 
     async def __aenter__(self) -> "AgentStream":
-        """Begin the run."""
+        """Begin the run; raises what ``Agent.prompt`` raises for one that cannot begin."""
+        self._begun = True
         self._tasks = anyio.create_task_group()
         await self._tasks.__aenter__()
-        self._home = self._tasks
-        self._begin(self._tasks)
+        await self._tasks.start(self._execute)
+        if self._error is not None:
+            await self._tasks.__aexit__(None, None, None)
+            raise self._error
         return self
 
     async def __aexit__(

@@ -169,16 +169,20 @@ async def _close(deltas: AsyncIterator[Delta]) -> None:
 
 
 async def perform_tool(order: RunTool, tools: Mapping[str, Tool], inbox: Inbox, now: Callable[[], int]) -> Event:
-    """Carry out one call."""
+    """Carry out one call. Progress that is reported after its end is nobody's business any more."""
+    over = False
 
     async def progress(update: ToolResult) -> None:
-        inbox.put(ToolProgressed(now(), order.ticket, update))
+        if not over:
+            inbox.put(ToolProgressed(now(), order.ticket, _given(ToolResult, update)))
 
     try:
         result = await tools[order.invocation.name].run(order.invocation, progress)
         return ToolReturned(now(), order.ticket, _given(ToolResult, result))
     except Exception as error:
         return ToolFailed(now(), order.ticket, str(error) or type(error).__name__)
+    finally:
+        over = True
 
 
 def _given(wanted: type[T], value: T) -> T:

@@ -22,7 +22,7 @@ settings.register_profile(
 )
 settings.register_profile(
     "explore",
-    max_examples=1_000,
+    max_examples=500,
     derandomize=False,
     database=None,
     deadline=None,

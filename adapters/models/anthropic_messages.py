@@ -1,8 +1,8 @@
 """Anthropic's Messages API.
 
 Read ``build_request`` for the way out and ``MessagesReader`` for the way back. Extended thinking, caching and the like
-are options: members of the body that go in last (``thinking={"type": "adaptive"}``, or with a budget for models before
-4.6, ``cache_control={"type": "ephemeral"}``). The version of the API is the SDK's; it is a header that can be set. A
+are options: members of the body that go in last (``cache_control={"type": "ephemeral"}``; ``thinking`` with a budget for
+models before 4.6, which do not know the adaptive one that a ``reasoning`` level asks for). The version of the API is the SDK's; it is a header that can be set. A
 system message in mid-conversation, which only some models take, is put into the one system prompt there is.
 """
 
@@ -32,7 +32,7 @@ from ...effects.transcript.boundary import Boundary
 from ...effects.values import replace
 from .config import ModelConfig
 from .environment import overruled
-from .prompt import arguments_of, collapsed_system, messages_of, options_of, tools_of, valid_name
+from .prompt import arguments_of, collapsed_system, messages_of, options_of, reasoning_of, tools_of, valid_name
 from .protocols import SdkClient, WireProtocol
 from .reader import AnswerReader
 from .wire import as_count, as_object, as_text
@@ -62,6 +62,9 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     tools = tools_of(request, messages)
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]
+    if level := reasoning_of(request, config):
+        body["thinking"] = {"type": "adaptive"}
+        body["output_config"] = {"effort": "low" if level == "minimal" else level}
     options = options_of(request, config)
     budget = as_count(as_object(options.get("thinking")).get("budget_tokens"))
     if budget is not None and budget >= limit:

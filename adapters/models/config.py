@@ -5,11 +5,21 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from ...effects.model import ModelRequest
 from ...effects.transcript.boundary import DEFAULT_WORDING, Target, Wording
-from ...effects.values import field, frozen
+from ...effects.values import field, frozen, replace
 from .vendors import VENDORS, Vendor
 
-__all__ = ["ConfigError", "ModelConfig", "Patience", "api_key_for", "base_url_for", "is_loopback", "vendor_for"]
+__all__ = [
+    "ConfigError",
+    "ModelConfig",
+    "Patience",
+    "api_key_for",
+    "base_url_for",
+    "check_secrecy",
+    "is_loopback",
+    "vendor_for",
+]
 
 
 _NOTHING: Mapping[str, Any] = {}
@@ -34,7 +44,7 @@ class ModelConfig:
 
     ``options`` are members of the request body, put in last; those of a request come after them. ``max_output_tokens``
     counts where a request has no limit of its own (0: none). ``query`` and ``headers`` go with every request. None of
-    what may hold a secret shows in ``repr``.
+    what may hold a secret shows in ``repr``. ``key_may_travel``: whether a key may be sent to the address at all.
     """
 
     vendor: Vendor
@@ -48,6 +58,23 @@ class ModelConfig:
     options: Mapping[str, Any] = field(default=_NOTHING, repr=False)
     patience: Patience = Patience()
     wording: Wording = DEFAULT_WORDING
+    key_may_travel: bool = True
+
+    def serving(self, request: ModelRequest) -> "ModelConfig":
+        """This configuration for one request: with the model it chose, if that is this vendor's, and the key it brought.
+
+        A key comes as the option ``api_key``, resolved for this one call (decision 49); raises ``ConfigError`` where it
+        may not be sent.
+        """
+        key, choice = request.options.get("api_key"), request.model
+        config = self
+        if choice is not None and choice.id and choice.provider in ("", self.vendor.name):
+            config = replace(config, model=choice.id)
+        if key:
+            if not self.key_may_travel:
+                raise ConfigError(_unencrypted(self.host))
+            config = replace(config, api_key=_checked(str(key)))
+        return config
 
     @property
     def target(self) -> Target:
@@ -79,25 +106,21 @@ def api_key_for(vendor: Vendor, api_key: str | None) -> str:
     key = (api_key or "").strip()
     if not key and not vendor.key_optional:
         raise ConfigError(f"{vendor.name} needs an API key: set TURNFOLD_API_KEY (in Python: api_key=...)")
+    return _checked(key)
+
+
+def _checked(key: str) -> str:
     if not key.isascii() or not key.isprintable() or " " in key:
         raise ConfigError("the API key has characters that no key has; check TURNFOLD_API_KEY")
     return key
 
 
-def base_url_for(vendor: Vendor, base_url: str | None, secret: bool, allow_http: bool) -> tuple[str, dict[str, str]]:
-    """The address for the vendor's protocol and its query; raises ``ConfigError``.
-
-    ``secret``: whether a key will travel to it, which needs a safe way: https, this machine, or ``allow_http``.
-    """
+def base_url_for(vendor: Vendor, base_url: str | None) -> tuple[str, dict[str, str]]:
+    """The address for the vendor's protocol and its query; raises ``ConfigError``."""
     text = (base_url or vendor.base_url).strip()
     if not text:
         raise ConfigError(f"{vendor.name} needs a base URL, such as https://example.com/v1")
     parts = _parts(text)
-    if secret and parts.scheme == "http" and not is_loopback(parts.hostname or "") and not allow_http:
-        raise ConfigError(
-            f"the API key would travel unencrypted to {parts.hostname}: use https, "
-            "or say allow_http=True if the network in between is yours"
-        )
     path = parts.path.rstrip("/")
     path = path.removesuffix(vendor.strips) + vendor.appends
     return f"{parts.scheme}://{parts.netloc}{path}", dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -115,6 +138,25 @@ def _parts(text: str) -> SplitResult:
     if "@" in parts.netloc:
         raise ConfigError("the base URL must not hold a user name or a password; the API key is given on its own")
     return parts
+
+
+def check_secrecy(base_url: str, secret: bool, allow_http: bool) -> bool:
+    """Whether a key may travel to the address: by https, on this machine, or if ``allow_http`` says so.
+
+    Raises ``ConfigError`` where one is about to (``secret``) and may not.
+    """
+    parts = urlsplit(base_url)
+    safe = allow_http or parts.scheme == "https" or is_loopback(parts.hostname or "")
+    if secret and not safe:
+        raise ConfigError(_unencrypted(parts.netloc))
+    return safe
+
+
+def _unencrypted(host: str) -> str:
+    return (
+        f"the API key would travel unencrypted to {host}: use https, "
+        "or say allow_http=True if the network in between is yours"
+    )
 
 
 def is_loopback(host: str) -> bool:

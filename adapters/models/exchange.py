@@ -10,8 +10,7 @@ not keep its connection.
 """
 
 import contextlib
-import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,8 +20,8 @@ import trio
 from ...effects.model import Delta, ModelRequest
 from ...effects.transcript import ErrorKind
 from ...effects.transcript.boundary import Boundary
-from .config import ModelConfig, is_loopback
-from .failures import ModelFailureError, failure, of_exception, of_page, of_status
+from .config import ConfigError, ModelConfig, is_loopback
+from .failures import ModelFailureError, NoStreamError, failure, of_exception
 from .protocols import SdkClient, WireProtocol
 from .reader import is_whole
 from .sse import EventDecoder, EventTooLargeError, ServerEvent
@@ -36,17 +35,14 @@ MAX_ERROR_BYTES = 64 * 2**10
 """How much of an error page is read."""
 
 GRACE_S = 5.0
-"""How long to wait for what may follow the terminal marker (usage), and for a connection to close."""
+"""How long to wait for what may follow the terminal marker, such as usage."""
 
 DRAIN_S = 0.1
 """How long to wait for the end of the bytes when nothing of interest can follow: a drained connection is used again."""
 
 
 class RemoteModel:
-    """A ``ModelPort`` on top of an SDK. Use it under trio; ``aclose`` it when done, or use it as a context manager.
-
-    Connections are kept for as long as the trio run they were made in.
-    """
+    """A ``ModelPort`` on top of an SDK. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
 
     def __init__(self, protocol: WireProtocol, config: ModelConfig, sdk: ModuleType) -> None:
         self.config = config
@@ -54,20 +50,20 @@ class RemoteModel:
         self._sdk = sdk
         self._boundary = Boundary(config.target, protocol.id_rule, config.wording)
         self._client: SdkClient | None = None
-        self._home: object = None
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.config.vendor.name}, {self.config.model}, {self.config.host})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """The deltas of one answer, the last of which is terminal; a failure is a terminal delta, never raised."""
-        body = self._protocol.build(request, self.config, self._boundary)
-        reader = self._protocol.reader(self.config)
         answer: _Answer | None = None
+        reader = self._protocol.reader(self.config)
         try:
-            answer = await self._ask(body)
+            config = self._config_for(request)
+            reader = self._protocol.reader(config)
+            answer = await self._ask(request, config)
             while not reader.over:
-                events = await answer.events(GRACE_S if reader.complete else self.config.patience.stall_s)
+                events = await answer.events(GRACE_S if reader.complete else config.patience.stall_s)
                 if events is None:
                     break
                 for event in events:
@@ -86,7 +82,7 @@ class RemoteModel:
     async def aclose(self) -> None:
         """Close the connections that are kept."""
         client, self._client = self._client, None
-        if client is not None and self._home is trio.lowlevel.current_trio_token():
+        if client is not None:
             await client.close()
 
     async def __aenter__(self) -> "RemoteModel":
@@ -95,17 +91,28 @@ class RemoteModel:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _ask(self, body: Mapping[str, Any]) -> "_Answer":
-        """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
-        seconds = self.config.patience.headers_s
-        headers = {
-            **self._protocol.headers(self._sdk, self.config),
-            "Accept-Encoding": "identity",  # compression would hold pieces back, and can be a bomb
-            **self.config.headers,
-        }
+    def _config_for(self, request: ModelRequest) -> ModelConfig:
         try:
+            return self.config.serving(request)
+        except ConfigError as wrong:
+            raise failure(self.config, ErrorKind.INVALID_CONFIG, str(wrong)) from None
+
+    async def _ask(self, request: ModelRequest, config: ModelConfig) -> "_Answer":
+        """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
+        boundary = self._boundary if config.target == self.config.target else None
+        body = self._protocol.build(request, config, boundary)
+        headers = {
+            **self._protocol.headers(self._sdk, config),
+            "Accept-Encoding": "identity",  # compression would hold pieces back, and can be a bomb
+            **config.headers,
+        }
+        seconds = config.patience.headers_s
+        try:
+            client = self._connected()
+            if config.api_key != self.config.api_key:
+                client = client.with_options(api_key=config.api_key)
             with trio.fail_after(seconds):
-                stream = await self._connected().post(
+                stream = await client.post(
                     self._protocol.path,
                     cast_to=object,
                     body=body,
@@ -114,16 +121,15 @@ class RemoteModel:
                     stream_cls=self._sdk.AsyncStream[object],
                 )
         except trio.TooSlowError:
-            phrase = f"{self.config.host} did not answer within {seconds:g} s"
-            raise failure(self.config, ErrorKind.TIMEOUT, phrase) from None
+            phrase = f"{config.host} did not answer within {seconds:g} s"
+            raise failure(config, ErrorKind.TIMEOUT, phrase) from None
         except Exception as raised:
-            raise ModelFailureError(of_exception(self.config, raised)) from None
-        return _Answer(stream.response, self.config)
+            raise ModelFailureError(of_exception(config, raised)) from None
+        return _Answer(stream.response, config)
 
     def _connected(self) -> SdkClient:
-        """The SDK's client for this trio run: connections of an earlier run are of no use in this one."""
-        here = trio.lowlevel.current_trio_token()
-        if self._client is None or self._home is not here:
+        """The SDK's client, made when it is first needed."""
+        if self._client is None:
             patience = self.config.patience
             http = self._sdk.DefaultAsyncHttpxClient(
                 timeout=self._sdk.Timeout(
@@ -134,28 +140,23 @@ class RemoteModel:
                 ),
                 follow_redirects=False,
                 trust_env=not is_loopback(urlsplit(self.config.base_url).hostname or ""),
-                event_hooks={"response": [self._inspect]},
+                event_hooks={"response": [_refuse_pages]},
             )
-            self._client, self._home = self._protocol.connect(self._sdk, self.config, http), here
+            self._client = self._protocol.connect(self._sdk, self.config, http)
         return self._client
 
-    async def _inspect(self, response: Any) -> None:
-        """Look at a response before the SDK does; raises ``ModelFailureError`` for what is no stream of events."""
-        media = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
-        success = 200 <= response.status_code < 300
-        if success and media not in ("text/html", "application/json"):
-            return
-        page = await _beginning(response)
-        if success:
-            raise ModelFailureError(of_page(self.config, page))
-        raise ModelFailureError(of_status(self.config, response.status_code, response.headers, page, now=time.time()))
+
+async def _refuse_pages(response: Any) -> None:
+    """Look at a response before the SDK does; raises ``NoStreamError`` for what is no stream of events."""
+    media = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
+    if not 200 <= response.status_code < 300 or media in ("text/html", "application/json"):
+        raise NoStreamError(response.status_code, response.headers, await _beginning(response))
 
 
 class _Answer:
     """An answer that is arriving."""
 
     def __init__(self, response: Any, config: ModelConfig) -> None:
-        self._response = response
         self._config = config
         self._chunks: AsyncGenerator[bytes, None] = response.aiter_bytes()
         self._decoder = EventDecoder()
@@ -187,8 +188,6 @@ class _Answer:
     async def aclose(self) -> None:
         """Let go of the response, whatever state it is in."""
         await _let_go(self._chunks)
-        with contextlib.suppress(Exception), trio.move_on_after(GRACE_S, shield=True):
-            await self._response.aclose()
 
     def _rest(self) -> list[ServerEvent] | None:
         """The last event, should it be whole though its end is missing; a torn one is no event at all."""
@@ -209,7 +208,7 @@ async def _beginning(response: Any) -> bytes:
 
 
 async def _let_go(chunks: AsyncGenerator[bytes, None]) -> None:
-    """End a body that may still be arriving, by a read that is cancelled at once.
+    """End a body that may still be arriving, by a read that is cancelled at once; that closes the response as well.
 
     Closing the outermost of the HTTP library's nested generators would leave the innermost to the garbage collector.
     """

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...effects.transcript.boundary import DEFAULT_WORDING, Wording
 from .anthropic_messages import ANTHROPIC_MESSAGES
-from .config import ConfigError, ModelConfig, Patience, api_key_for, base_url_for, vendor_for
+from .config import ConfigError, ModelConfig, Patience, api_key_for, base_url_for, check_secrecy, vendor_for
 from .exchange import RemoteModel
 from .openai_chat import OPENAI_CHAT
 
@@ -40,8 +40,8 @@ def make_model(
     if not name:
         raise ConfigError(f"no model was named; say which model of {vendor.name} to use")
     key = api_key_for(vendor, api_key)
-    secret = bool(key or headers)
-    url, query = base_url_for(vendor, base_url, secret, allow_http)
+    url, query = base_url_for(vendor, base_url)
+    key_may_travel = check_secrecy(url, bool(key or headers), allow_http)
     config = ModelConfig(
         vendor=vendor,
         model=name,
@@ -54,6 +54,7 @@ def make_model(
         options=options,
         patience=patience or Patience(),
         wording=wording,
+        key_may_travel=key_may_travel,
     )
     protocol = _PROTOCOLS[vendor.protocol]
     try:

@@ -12,6 +12,7 @@ import math
 import re
 import socket
 import ssl
+import time
 from collections.abc import Iterator, Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -21,9 +22,28 @@ from ...effects.transcript.text import clean_text
 from .config import ModelConfig
 from .wire import as_list, as_object, as_text
 
-__all__ = ["ModelFailureError", "failure", "of_exception", "of_page", "of_report", "of_status", "retry_after_ms"]
+__all__ = [
+    "ModelFailureError",
+    "NoStreamError",
+    "failure",
+    "of_exception",
+    "of_page",
+    "of_report",
+    "of_status",
+    "retry_after_ms",
+]
 
 _EXCERPT = 300
+
+
+class NoStreamError(Exception):
+    """A response that is no stream of events: its status and headers, and the beginning of its page."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], page: bytes) -> None:
+        super().__init__(status)
+        self.status = status
+        self.headers = headers
+        self.page = page
 
 
 class ModelFailureError(Exception):
@@ -96,7 +116,7 @@ _RATE = re.compile(r"rate.?limit|too many requests|throttl|please wait", re.IGNO
 def of_status(config: ModelConfig, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ModelError:
     """The failure that an answer with this status is. ``body`` is its beginning, ``now`` seconds since the epoch."""
     text = body.decode("utf-8", "replace").strip()
-    code, said = _reported(_json(text)) if not text.startswith("<") else (None, "")
+    code, said = _reported(_json(text))
     if not said and not text.startswith(("<", "{", "[")):
         said = text
     kind = _kind(status, code, said)
@@ -201,8 +221,10 @@ def of_exception(config: ModelConfig, raised: BaseException) -> ModelError:
     """The failure behind whatever a client raised, found anywhere in its chain."""
     chain = list(_chain(raised))
     for error in chain:
-        if isinstance(error, ModelFailureError):
-            return error.error
+        if isinstance(error, NoStreamError):
+            if 200 <= error.status < 300:
+                return of_page(config, error.page)
+            return of_status(config, error.status, error.headers, error.page, time.time())
     names = {cls.__name__ for error in chain for cls in type(error).__mro__}
     if names & {"TimeoutException", "TimeoutError", "TooSlowError"}:
         return _error(config, ErrorKind.TIMEOUT, phrase=f"{config.host} did not answer in time")
@@ -241,7 +263,7 @@ def _chain(raised: BaseException) -> Iterator[BaseException]:
         yield error
         if isinstance(error, BaseExceptionGroup):
             waiting.extend(error.exceptions)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        waiting.extend(cause for cause in (error.__context__,) if cause is not None)
+        waiting.extend(cause for cause in (error.__cause__, error.__context__) if cause is not None)
 
 
 # Words for people.

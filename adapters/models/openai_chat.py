@@ -30,6 +30,7 @@ from ...effects.transcript import (
     parts_of,
 )
 from ...effects.transcript.boundary import Boundary, Wording
+from ...effects.transcript.declared import system_text
 from .config import ModelConfig
 from .environment import overruled
 from .prompt import (
@@ -37,7 +38,7 @@ from .prompt import (
     data_url,
     messages_of,
     options_of,
-    system_text,
+    reasoning_of,
     system_update,
     text_of_parts,
     tools_of,
@@ -72,6 +73,8 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     limit = request.max_output_tokens or config.max_output_tokens
     if limit:
         body[config.vendor.max_tokens] = limit
+    if level := reasoning_of(request, config):
+        body["reasoning_effort"] = level
     tools = tools_of(request, messages)
     if tools:
         body["tools"] = [_tool(tool) for tool in tools]

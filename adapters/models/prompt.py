@@ -22,6 +22,7 @@ from ...effects.transcript import (
     parts_of,
 )
 from ...effects.transcript.boundary import Boundary, IdRule
+from ...effects.transcript.declared import current_tools, system_prompt
 from .config import ModelConfig
 
 __all__ = [
@@ -30,7 +31,7 @@ __all__ = [
     "data_url",
     "messages_of",
     "options_of",
-    "system_text",
+    "reasoning_of",
     "system_update",
     "text_of_parts",
     "tools_of",
@@ -49,29 +50,29 @@ def messages_of(
 
 def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
     """The tools on offer: the request's own, or those that system messages have brought and not taken away."""
-    if request.tools:
-        return tuple(map(_sendable, request.tools))
-    tools: dict[str, ToolDeclaration] = {}
-    for message in messages:
-        if isinstance(message, SystemMessage):
-            for name in message.tools_removed or ():
-                tools.pop(name, None)
-            tools.update((tool.name, tool) for tool in message.tools_added or ())
-    return tuple(map(_sendable, tools.values()))
+    return tuple(map(_sendable, request.tools or current_tools(messages)))
 
 
 def options_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
-    """The members that go into the body last: the configuration's, then the request's."""
-    cleaned: dict[str, Any] = clean_json({**config.options, **request.options})
-    return cleaned
+    """The members that go into the body last: the configuration's, then the request's.
+
+    Two options are not members: ``api_key``, which goes elsewhere, and ``reasoning`` as a level, which every protocol
+    says in its own way.
+    """
+    options: dict[str, Any] = clean_json({**config.options, **request.options})
+    options.pop("api_key", None)
+    if isinstance(options.get("reasoning"), str):
+        del options["reasoning"]
+    return options
+
+
+def reasoning_of(request: ModelRequest, config: ModelConfig) -> str:
+    """How hard the model shall think (``minimal``, ``low``, ``medium``, ``high`` ...); empty where nobody said."""
+    level = {**config.options, **request.options}.get("reasoning")
+    return clean_text(level) if isinstance(level, str) and level != "off" else ""
 
 
 # What the system says.
-
-
-def system_text(message: SystemMessage) -> str:
-    """The whole text of a first system message: its content, then its sections."""
-    return _paragraphs([text_of_parts(message.content), *(message.sections or {}).values()])
 
 
 def system_update(message: SystemMessage) -> str:
@@ -87,12 +88,7 @@ def system_update(message: SystemMessage) -> str:
 
 def collapsed_system(instruction: str, messages: Iterable[Message]) -> str:
     """What the system says in the end, for a protocol that knows no system message in mid-conversation."""
-    contents, sections = [clean_text(instruction)], dict[str, str | None]()
-    for message in messages:
-        if isinstance(message, SystemMessage):
-            contents.append(text_of_parts(message.content))
-            sections.update(message.sections or {})
-    return _paragraphs([*contents, *sections.values()])
+    return _paragraphs([clean_text(instruction), system_prompt(messages)])
 
 
 def _paragraphs(texts: Iterable[str | None]) -> str:

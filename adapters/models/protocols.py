@@ -28,6 +28,10 @@ class SdkClient(Protocol):
         """Close the connections."""
         ...
 
+    def with_options(self, *, api_key: str) -> "SdkClient":
+        """The same client with another key, on the same connections."""
+        ...
+
 
 @frozen
 class WireProtocol:

@@ -1,8 +1,8 @@
 """The calls of an answer: taken up in call order, carried out one by one or together, and their results entered.
 
 Every call passes ``take_up``, preparation (``preparing``), ``running`` unless it settled before, and ``finish``.
-Listeners and hooks may abort in between, so the batch waits for what they did (``Flush``) wherever it then looks whether
-to go on.
+Listeners and hooks may abort in between, so the batch waits for what they did (``Flush``) wherever it then looks
+whether to go on.
 """
 
 from typing import cast

@@ -1,4 +1,4 @@
-"""The fold: ``(state, event) -> (state, effects)``. All that a run of the agent does goes through ``AgentFold.reduce``."""
+"""The fold: ``(state, event) -> (state, effects)``. All that a run does goes through ``AgentFold.reduce``."""
 
 from typing import cast
 

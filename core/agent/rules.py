@@ -7,6 +7,7 @@ from typing import Any
 from ...effects.tool import ToolSpec
 from ...effects.transcript import NO_EXTRA
 from ...effects.values import frozen
+from ..arguments import Accepted
 from .words import ENGLISH, AgentWords
 
 __all__ = ["Accepted", "AgentRules", "Check", "Hook", "Limits", "unchecked"]
@@ -24,13 +25,6 @@ class Hook(Enum):
     BEFORE_TOOL = "before_tool"
     AFTER_TOOL = "after_tool"
     FINISH_TURN = "finish_turn"
-
-
-@frozen
-class Accepted:
-    """Arguments as the tool gets them: checked, and coerced where that was needed."""
-
-    arguments: Any
 
 
 Check = Callable[[ToolSpec, Any], Accepted | str]

@@ -106,7 +106,7 @@ def _steered(state: AgentState, rules: AgentRules, moment: Moment, messages: tup
         case Moment.BEFORE_TURN:
             return _open_turn(state, rules)
         case Moment.AFTER_TURN if waiting.more or messages:
-            return _prepare(replace(state, waiting=replace(waiting, explicit=False)), rules)
+            return _prepare(state, rules)
         case Moment.AFTER_TURN:
             return _follow_up(state, rules)
 

@@ -136,6 +136,8 @@ def numbered(message: AssistantMessage, place: int) -> AssistantMessage:
             call_id = clean_text(part.id)
             if not call_id or call_id in taken:
                 call_id = f"call_{place}_{index}"
+            while call_id in taken:
+                call_id += "_"
             taken.add(call_id)
             part = replace(part, id=call_id)
         parts.append(part)

@@ -37,8 +37,8 @@ class Growth:
 def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, tuple[Growth, ...], Terminal | None]:
     """The answer after a batch, what the batch added (in the order of the blocks), and the terminal delta if it came.
 
-    A second ``Started`` is ignored; text for a block that was never announced opens a text block; whatever follows a
-    terminal delta is ignored.
+    A second ``Started`` is ignored; text for a block that was never announced opens a text block; a block stays of the
+    kind it had first; whatever follows a terminal delta is ignored.
     """
     blocks = dict(partial.blocks)
     texts: dict[int, list[str]] = {}
@@ -98,7 +98,7 @@ def message_of(partial: Partial, terminal: StreamFinished, at: int) -> Assistant
 
 
 def _announce(block: OpenBlock | None, delta: BlockStarted) -> OpenBlock:
-    if block is None or block.kind is not delta.kind:
+    if block is None:
         return OpenBlock(delta.kind, delta.id, delta.name, extra=delta.extra)
     return replace(block, id=block.id or delta.id, name=block.name or delta.name, extra={**block.extra, **delta.extra})
 

@@ -1,4 +1,4 @@
-"""The calls of a batch: prepare, save as running, run, save the outcome (run.md, section 3; recovery: section 5.5).
+"""The calls of a batch: prepare, save as running, run, save the outcome.
 
 A record is saved as running before its tool is asked for, and the store's answer is the truth: a call that the host
 settled or handed over meanwhile is not started (decisions 4 and 37).
@@ -14,8 +14,16 @@ from ...effects.display import UpsertBlock
 from ...effects.journal import CallSaved
 from ...effects.record import Block, CallStatus, Handover, ToolCall
 from ...effects.tool import ToolCutOff, ToolFailed, ToolProgressed, ToolResult, ToolReturned
-from ...effects.transcript import CallPart, Content, Sealed, TextPart, ToolResultMessage, clean_json, parts_of, without_nul
-from ...effects.transcript.encoding import converter_for_values
+from ...effects.transcript import (
+    CallPart,
+    Content,
+    Sealed,
+    TextPart,
+    ToolResultMessage,
+    parts_of,
+    without_nul,
+)
+from ...effects.transcript.encoding import decode_content, encode_content
 from ...effects.values import replace
 from ..loop import Acting, begin, settle, startable
 from ..text import Words, fill
@@ -39,7 +47,6 @@ __all__ = [
     "waiting",
 ]
 
-_converter = converter_for_values()
 
 
 # --- records
@@ -98,15 +105,16 @@ def waiting(call: ToolCall) -> bool:
 
 
 def model_content(call: ToolCall, words: Words) -> tuple[Content, bool]:
-    """What the model sees of a record that is out of the runtime's hands, and whether it is an error (section 5.6)."""
+    """What the model sees of a record that is out of the runtime's hands, and whether it is an error."""
     if call.parts is not None:
-        return _converter.structure(msgspec.json.decode(call.parts), Content), False  # type: ignore[arg-type]
-    if call.status == CallStatus.FAILED and call.error is not None and not call.handover:
-        return error_text(call.error), True
+        return decode_content(call.parts), False
+    error = None if call.handover in (Handover.DETACHED, Handover.SUBMITTED) else call.error
+    if call.status == CallStatus.FAILED and error is not None:
+        return error_text(error), True
     if call.result is not None:
         return call.result, call.status == CallStatus.FAILED
-    if call.error is not None and call.settled:
-        return error_text(call.error), True
+    if error is not None and call.settled:
+        return error_text(error), True
     return fill(words.cancelled, name=call.name, call_id=call.call_id), True
 
 
@@ -247,7 +255,7 @@ def _result_fields(result: ToolResult) -> dict[str, Any]:
         return {"status": CallStatus.FAILED, "error": text}
     parts = None
     if not isinstance(result.content, str) and result.content is not None:
-        parts = msgspec.json.encode(clean_json(_converter.unstructure(result.content, Content))).decode()
+        parts = encode_content(result.content)
     return {"status": CallStatus.SUCCEEDED, "result": text, "parts": parts, "media": result.media}
 
 

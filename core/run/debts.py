@@ -28,6 +28,7 @@ from .state import (
     LiveCall,
     NoStep,
     RunState,
+    SavingStep,
     Unwatched,
     Watched,
     WatchOpening,
@@ -89,7 +90,7 @@ def _call(state: RunState, live: dict[str, LiveCall], record_id: str, first: int
     """Ask for what one call wants; whether nothing is left to ask."""
     call = live[record_id]
     match call.phase:
-        case CallStarting() | CallSettling() if call.writing is None and _writable(state):
+        case CallStarting() | CallSettling() if call.writing is None and _writable(state) and _has_its_output(state, call):
             ticket = desk.issue(SaveCall, record_id)
             desk.orders.append(SaveCall(ticket, state.lease.attempt, call.record))
             live[record_id] = replace(call, writing=call.record.rev)
@@ -104,6 +105,13 @@ def _call(state: RunState, live: dict[str, LiveCall], record_id: str, first: int
         case _:
             pass
     return True
+
+
+def _has_its_output(state: RunState, call: LiveCall) -> bool:
+    """No record is written before the step with its output: a call that is cut at once waits for that step's answer."""
+    saving = state.saving
+    unsaved = call.record.id in saving.calls or isinstance(saving.phase, SavingStep)
+    return call.saved_rev > 0 or not unsaved
 
 
 def _invocation(state: RunState, live: LiveCall) -> Invocation:

@@ -1,4 +1,4 @@
-"""Gates: after every event, the run takes each step that has become possible (architecture, "the loop wants to").
+"""Gates: after every event, the run takes each step that has become possible.
 
 A gate opens when its mark is saved, its poll is answered, or its calls are settled. Nothing here depends on which event
 came; so a resume, which begins with nothing in flight, passes the same gates.

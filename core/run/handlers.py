@@ -123,7 +123,7 @@ def on_journal_failed(state: RunState, event: JournalFailed, rules: Rules, subje
 
 
 def on_call_refused(state: RunState, event: CallRefused, rules: Rules, subject: str) -> RunState:
-    """Only a submission or a pause may be refused; any other refusal is a failure of the journal (section 3.5)."""
+    """Only a submission or a pause may be refused; any other refusal is a failure of the journal."""
     text = f"the journal refused to save a call: {event.reason}"
     return ending.on_unwritable(_not_written(state, subject), rules, FailureKind.JOURNAL, text)
 

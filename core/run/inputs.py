@@ -1,4 +1,4 @@
-"""Durable input: watching, polling by number, claiming, and repeating the last claim (run.md, section 2.2).
+"""Durable input: watching, polling by number, claiming, and repeating the last claim.
 
 A gate that needs to know of newer input waits for a poll that was asked after it opened: it takes the next number with
 ``fresh_poll`` and waits for ``polled``.

@@ -1,4 +1,4 @@
-"""The process record and what viewers are told of it (run.md, section 2.8).
+"""The process record and what viewers are told of it.
 
 While an answer streams in, its blocks are shown under ids that they keep. Text before the first call is the candidate;
 it becomes a block only when calls follow it, or when it is superseded, rejected or broken off (decision 2).
@@ -16,9 +16,18 @@ from ...effects.display import (
 )
 from ...effects.model import DeltaKind
 from ...effects.record import Block, BlockKind, CallStatus, Standing, ToolCall
-from ...effects.transcript import AssistantMessage, CallPart, Part, TextPart, ThinkingPart, calls_of, clean_text, text_of
-from ...effects.values import replace
 from ...effects.sequence import Seq
+from ...effects.transcript import (
+    AssistantMessage,
+    CallPart,
+    Part,
+    TextPart,
+    ThinkingPart,
+    calls_of,
+    clean_text,
+    text_of,
+)
+from ...effects.values import replace
 from ..loop import Asking, Growth, Partial, text_so_far
 from .identity import mint
 from .state import RunState, StreamedBlock

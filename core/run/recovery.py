@@ -1,4 +1,4 @@
-"""Going on from what is stored: running and resuming are one door (run.md, section 5; architecture, section 5).
+"""Going on from what is stored: running and resuming are one door.
 
 What comes next is read from the end of the main log. Calls that an earlier execution left open are settled by what they
 are, and saved so, before anything else happens; then the gates take over as if nothing had been.
@@ -126,7 +126,7 @@ def _with_batch(
 
 
 def _settle_interrupted(state: RunState, live: LiveCall, rules: Rules) -> RunState:
-    """Section 5.5: only calls that an executor was at, and nobody else owns, are settled here."""
+    """Only calls that an executor was at, and nobody else owns, are settled here."""
     record = live.record
     if record.settled or record.handover or waiting(record):
         return state

@@ -1,4 +1,4 @@
-"""Saving: marks, the log's tail, and what the next step carries (architecture: marks; run.md, section 2.5).
+"""Saving: marks, the log's tail, and what the next step carries.
 
 What must be saved takes a mark; a gate waits until a mark is acknowledged, no matter whose step it was. A step is built
 only when a gate wants a mark that is not saved, and carries everything that changed before it was built.

@@ -1,11 +1,22 @@
-"""The model's side of a turn: iterations, outputs, and what becomes of them (run.md, sections 2.3 to 2.6)."""
+"""The model's side of a turn: iterations, outputs, and what becomes of them."""
 
 from ...effects.display import RemoveBlocks, UpsertBlock
 from ...effects.feed import InputMessage
 from ...effects.model import ModelBroke, ModelCutOff, ModelStreamed, StreamFailed
 from ...effects.outcome import FailureKind
 from ...effects.record import Block, BlockKind, CallStatus, Standing
-from ...effects.transcript import AssistantMessage, CallPart, ErrorKind, ModelError, Sealed, StopReason, Usage, calls_of, clean_text, text_of
+from ...effects.transcript import (
+    AssistantMessage,
+    CallPart,
+    ErrorKind,
+    ModelError,
+    Sealed,
+    StopReason,
+    Usage,
+    calls_of,
+    clean_text,
+    text_of,
+)
 from ...effects.values import replace
 from ..loop import Acting, Asking, Item, accept, ask, close, message_of, numbered, rest, stream
 from ..text import fill

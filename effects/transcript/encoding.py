@@ -33,7 +33,17 @@ from .messages import (
 )
 from .text import clean_json
 
-__all__ = ["DecodeError", "Sealed", "converter_for_values", "decode_message", "encode_message", "structure", "tag"]
+__all__ = [
+    "DecodeError",
+    "Sealed",
+    "converter_for_values",
+    "decode_content",
+    "decode_message",
+    "encode_content",
+    "encode_message",
+    "structure",
+    "tag",
+]
 
 _PART_TAGS: dict[type, str] = {TextPart: "text", ThinkingPart: "thinking", ImagePart: "image", CallPart: "call"}
 _MESSAGE_TAGS: dict[type, str] = {
@@ -52,7 +62,7 @@ class DecodeError(ValueError):
 def converter_for_values() -> MsgspecJsonConverter:
     """A cattrs converter for frozen values: defaults are left out, unions of parts and messages are tagged."""
     converter = make_converter(detailed_validation=True)
-    for scalar in (str, int, float, bool):
+    for scalar in (str, int, bool):
         converter.register_structure_hook(scalar, _scalar)
     converter.register_structure_hook_factory(_is_tuple, _tuple)
 
@@ -74,10 +84,9 @@ def converter_for_values() -> MsgspecJsonConverter:
 
 def _scalar(value: Any, wanted: type[Any]) -> Any:
     """The value, if it is one: left alone, cattrs makes a text of anything and a truth of any text."""
-    if wanted not in (str, int, float, bool):
+    if wanted not in (str, int, bool):
         return wanted(value)  # an enumeration of texts
-    fits = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-    if not fits and not (wanted is float and type(value) is int):
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
         raise DecodeError(f"expected {wanted.__name__}, got {type(value).__name__}")
     return value
 
@@ -121,14 +130,7 @@ def _content(converter: cattrs.Converter) -> None:
     def unstructure(content: Content) -> Any:
         return content if content is None or isinstance(content, str) else converter.unstructure(content, parts)
 
-    def structured(value: Any, _: Any) -> Content:
-        if value is None or isinstance(value, str):
-            return value
-        found: tuple[TextPart | ImagePart, ...] = converter.structure(value, parts)
-        return found
-
     converter.register_unstructure_hook(Content, unstructure)
-    converter.register_structure_hook(Content, structured)
 
 
 def structure(converter: cattrs.Converter, value: Any, wanted: Any) -> Any:
@@ -152,14 +154,28 @@ def encode_message(message: Message) -> bytes:
     return msgspec.json.encode(_converter.unstructure(message, Message))
 
 
+def encode_content(content: Content) -> str:
+    """The content of a message as compact JSON text, made storable."""
+    return msgspec.json.encode(clean_json(_converter.unstructure(content, Content))).decode()
+
+
+def decode_content(text: str) -> Content:
+    """The content in the JSON text; raises ``DecodeError``."""
+    content: Content = structure(_converter, _json(text.encode()), Content)
+    return content
+
+
 def decode_message(raw: bytes) -> Message:
     """The message in the JSON; raises ``DecodeError``."""
-    try:
-        value = msgspec.json.decode(raw)
-    except msgspec.DecodeError as error:
-        raise DecodeError(f"not JSON: {error}") from error
-    message: Message = structure(_converter, value, Message)
+    message: Message = structure(_converter, _json(raw), Message)
     return message
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return msgspec.json.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DecodeError(f"not JSON: {error}") from error
 
 
 class Sealed:

@@ -107,7 +107,7 @@ ZERO_USAGE = Usage()
 
 
 class StopReason(StrEnum):
-    """Why an output ended. A provider's own word is kept beside it as ``raw_stop``; one still arriving is ``PENDING``."""
+    """Why an output ended; ``PENDING``: not yet. A provider's own word is kept beside it as ``raw_stop``."""
 
     STOP = "stop"
     LENGTH = "length"

@@ -9,8 +9,8 @@ The rules, for text that is no JSON (yet):
 - A whole object or array is read strictly. If that fails, its strings are repaired first: control characters, and
   backslashes that escape nothing, stand for themselves.
 - Otherwise objects, arrays and strings end where the text ends, and white space at the end of the text does not count.
-  A member without a value is left out, and so is half an escape. A literal may be cut anywhere (``t`` is true), a number
-  in its exponent (``1e`` is 1). NaN and infinities, numbers beyond all bounds among them, are null.
+  A member without a value is left out, and so is half an escape. A literal may be cut anywhere (``t`` is true), a
+  number in its exponent (``1e`` is 1). NaN and infinities, numbers beyond all bounds among them, are null.
 - Commas may be missing where nothing runs into each other, and one character, whatever it is, stands for the colon.
 - What cannot be read ends the object or array that it is in; whatever that is in goes on behind it. A string with a
   control character or a bad escape cannot be read; while it is still open, it counts up to its last escape if what
@@ -38,7 +38,7 @@ DEPTH_MAX = 200
 _NUMBER_MAX = 4_300
 _BLANK = " \t\n\r"
 _BLANKS = re.compile(r"[ \t\n\r]*")
-_TOKEN_END = re.compile(r"[,\]}]")
+_WORD_END = re.compile(r"[,\]}]")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _LITERALS = {"null": None, "true": True, "false": False, "Infinity": None, "-Infinity": None, "NaN": None}
 
@@ -74,7 +74,7 @@ class PartialJson:
         self._plain_end = True
         self._whole = WholeJson(DEPTH_MAX)
         self._open: list[_Object | _Array] = []
-        self._token = ""
+        self._word = ""
         self._string = PartialString()
         self._repaired = PartialString(repairing=True)
         self._result: Any = _NOTHING
@@ -117,8 +117,9 @@ class PartialJson:
     def _closed_up(self) -> Any:
         """The value if the text ended here."""
         if not self._open and self._read == self._in_nothing:
-            half_null = self._rest or not self._plain_start or not self._plain_end
-            return _NOTHING if self._token == "null" and half_null else self._result
+            null = self._result is None and self._word == "null"
+            whole = self._plain_start and self._plain_end and not self._rest
+            return _NOTHING if null and not whole else self._result
         found = self._pending()
         for container in reversed(self._open):
             found = container.closed_with(found)
@@ -131,17 +132,17 @@ class PartialJson:
             if found is None and not self._open:
                 found = self._repaired.so_far("".join(self._tail))
             return _NOTHING if found is None else found
-        if self._read == self._in_token:
-            self._looked_at += len(self._token)
+        if self._read == self._in_word:
+            self._looked_at += len(self._word)
             return self._literal_or_number()
         return _NOTHING
 
     def _literal_or_number(self) -> Any:
-        if self._token != "-":
+        if self._word != "-":
             for literal, value in _LITERALS.items():
-                if literal.startswith(self._token):
+                if literal.startswith(self._word):
                     return _NOTHING if literal == "null" and not self._open else value
-        return _number(self._token)
+        return _number(self._word)
 
     def _take(self, text: str) -> None:
         self._whole.take(text)
@@ -163,8 +164,8 @@ class PartialJson:
                 self._begin_container(bracket)
                 return index + 1
             case _:
-                self._token = ""
-                self._read = self._in_token
+                self._word = ""
+                self._read = self._in_word
                 return index
 
     def _begin_string(self) -> None:
@@ -250,20 +251,20 @@ class PartialJson:
             self._deliver_or_fail(_NOTHING if found is None else found)
         return end
 
-    def _in_token(self, text: str, index: int) -> int:
+    def _in_word(self, text: str, index: int) -> int:
         """In a literal or number. At the top a number is all that there is; elsewhere it ends where its place does."""
-        end = _TOKEN_END.search(text, index) if self._open else None
+        end = _WORD_END.search(text, index) if self._open else None
         stop = end.start() if end else len(text)
-        known = len(self._token)
+        known = len(self._word)
         if known <= _NUMBER_MAX:
-            self._token += text[index : min(stop, index + _NUMBER_MAX + 1)]
+            self._word += text[index : min(stop, index + _NUMBER_MAX + 1)]
         for literal, value in _LITERALS.items():
-            if self._token.startswith(literal):
-                self._token = literal
+            if self._word.startswith(literal):
+                self._word = literal
                 self._deliver(value)
                 return index + len(literal) - known
         if end:
-            self._deliver_or_fail(_number(self._token))
+            self._deliver_or_fail(_number(self._word))
         return stop
 
     def _behind_value(self, text: str, index: int) -> int:
@@ -338,11 +339,11 @@ def _behind_blanks(text: str, index: int) -> int:
     return found.end() if found else index
 
 
-def _number(token: str) -> Any:
-    """The number in a token, which may break off in its exponent."""
-    if len(token) > _NUMBER_MAX:
+def _number(word: str) -> Any:
+    """The number in a word, which may break off in its exponent."""
+    if len(word) > _NUMBER_MAX:
         return _NOTHING
-    found = _NUMBER.fullmatch(token.rstrip(_BLANK)) or _NUMBER.fullmatch(token.rpartition("e")[0].rstrip(_BLANK))
+    found = _NUMBER.fullmatch(word.rstrip(_BLANK)) or _NUMBER.fullmatch(word.rpartition("e")[0].rstrip(_BLANK))
     if found is None:
         return _NOTHING
     if found[2] is None and found[3] is None:

@@ -16,15 +16,17 @@ _WIDE_WHITE = "".join(character for character in WHITE_SPACE if character >= " "
 class PartialString:
     """A string, from behind its first quotation mark; ``closed`` once the last one was read.
 
-    Its text comes in pieces. ``_before`` says how much of it came before the last escape, in pieces and a half of a pair
-    that was completed since; ``_broken`` that something in it is not allowed, and ``_sound`` what is still good of it then.
-    With ``repairing`` it is read as if it had been repaired, where a control character is an escape as well.
+    Its text comes in pieces, of a ``_length`` in all. ``_before`` says how much of it came before the last escape: a
+    length, and half of a pair that was completed since. ``_broken`` says that something in it is not allowed, and
+    ``_sound`` what is still good of it then. With ``repairing`` it is read as if it had been repaired, where a control
+    character is an escape as well.
     """
 
     def __init__(self, repairing: bool = False) -> None:
         self.closed = False
         self._repairing = repairing
         self._pieces: list[str] = []
+        self._length = 0
         self._escape = ""
         self._before: tuple[int, str] | None = None
         self._broken = False
@@ -53,8 +55,7 @@ class PartialString:
                 continue
             plain = _PLAIN.match(text, index)
             if plain:
-                if not self._broken:
-                    self._pieces.append(plain.group())
+                self._append(plain.group())
                 index = plain.end()
                 continue
             self._special(text[index])
@@ -69,7 +70,7 @@ class PartialString:
             self._escape = "\\"
         elif self._repairing:
             self._begin_escape()
-            self._pieces.append(character)
+            self._append(character)
         else:
             self._break()
 
@@ -77,7 +78,7 @@ class PartialString:
         if self._broken:
             self._sound = None
         else:
-            self._before = len(self._pieces), ""
+            self._before = self._length, ""
 
     def _in_escape(self, text: str, index: int) -> int:
         character = text[index]
@@ -101,16 +102,20 @@ class PartialString:
             self._escape = ""
         return index + 1
 
+    def _append(self, text: str) -> None:
+        if not self._broken:
+            self._pieces.append(text)
+            self._length += len(text)
+
     def _add(self, character: str) -> None:
         """What an escape stands for; the second half of a pair joins the first."""
-        if self._broken:
-            return
-        last = self._pieces[-1] if self._pieces else ""
-        if "\udc00" <= character <= "\udfff" and "\ud800" <= last[-1:] <= "\udbff":
-            self._pieces[-1] = last[:-1] + chr(0x10000 + ((ord(last[-1]) - 0xD800) << 10) + ord(character) - 0xDC00)
-            self._before = len(self._pieces) - 1, last
+        half = self._pieces[-1][-1:] if self._pieces else ""
+        if "\udc00" <= character <= "\udfff" and "\ud800" <= half <= "\udbff":
+            joined = chr(0x10000 + ((ord(half) - 0xD800) << 10) + ord(character) - 0xDC00)
+            self._pieces[-1] = self._pieces[-1][:-1] + joined
+            self._before = self._length - 1, half
         else:
-            self._pieces.append(character)
+            self._append(character)
         if character == "\\":
             # The last backslash is half of this escape, so nothing can be cut there.
             self._before = None
@@ -120,14 +125,10 @@ class PartialString:
             return
         self._broken = True
         if self._before is not None:
-            count, half = self._before
-            self._sound = "".join(self._pieces[:count]) + half
+            length, half = self._before
+            self._sound = self._joined()[:length] + half
 
     def _joined(self) -> str:
-        """The text. Pieces are joined for good, but for the place of the last escape."""
-        count, half = self._before or (len(self._pieces), "")
-        head, rest = "".join(self._pieces[:count]), "".join(self._pieces[count:])
-        self._pieces = [head, rest] if rest else [head]
-        if self._before is not None:
-            self._before = 1, half
-        return head + rest if rest else head
+        if len(self._pieces) != 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]

@@ -53,7 +53,10 @@ def _explain(error: BaseException) -> int:
 
 
 def _be_lenient() -> None:
-    """A terminal that lacks a character gets a question mark, not an end."""
+    """A closed stream counts as an empty one, and a terminal that lacks a character gets a question mark."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 (for as long as we run)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ...adapters.tools import FunctionTool, tool
@@ -22,7 +22,8 @@ def current_time(zone: str = "UTC") -> str:
         zone: a time zone such as Europe/Berlin or UTC.
     """
     try:
-        now = datetime.now(ZoneInfo(zone))
+        # UTC is there on machines too that have no database of time zones.
+        now = datetime.now(UTC if zone == "UTC" else ZoneInfo(zone))
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"there is no time zone {zone!r}; use a name such as Europe/Berlin, or UTC") from None
     return now.strftime("%A, %Y-%m-%d %H:%M:%S %Z")

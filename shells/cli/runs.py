@@ -8,11 +8,11 @@ import trio
 from ...adapters.stores import RunSummary
 from .database import open_existing
 from .report import json_text, state_of, summary_data
-from .style import Style, clean, date_time, shortened, style_for
+from .style import Style, clean, date_time, style_for
 
 __all__ = ["run"]
 
-_HEADINGS = ("RUN", "CONVERSATION", "UPDATED", "TRIES", "STATE")
+_HEADINGS = ("RUN", "STATE", "TRIES", "UPDATED", "CONVERSATION")
 
 
 def run(arguments: Namespace) -> int:
@@ -47,8 +47,8 @@ def _table(found: tuple[RunSummary, ...], style: Style) -> list[str]:
 def _row(summary: RunSummary) -> tuple[str, str, str, str, str]:
     return (
         clean(summary.run_id),
-        shortened(summary.conversation, 20) or "-",
-        date_time(summary.updated_at),
-        str(summary.attempt),
         state_of(summary),
+        str(summary.attempt),
+        date_time(summary.updated_at),
+        clean(summary.conversation) or "-",
     )

@@ -48,7 +48,7 @@ class Settings:
             "base_url": self.base_url.partition("?")[0],
             "base_url_cut": "yes" if "?" in self.base_url else "",
             "system": self.system,
-            "max_tokens": str(self.max_tokens),
+            "max_tokens": str(self.max_tokens or ""),
             "builtin_tools": "yes" if self.builtin_tools else "",
         }
 

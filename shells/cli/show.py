@@ -21,11 +21,12 @@ from .report import (
     took,
     usage_text,
 )
-from .style import Style, clean, date_time, shortened, style_for
+from .style import Style, clean, date_time, shortened, style_for, wrapped
 
 __all__ = ["run"]
 
 _SHORT = 200
+_INDENT = " " * 8
 
 
 def run(arguments: Namespace) -> int:
@@ -83,7 +84,9 @@ def _facts(summary: RunSummary, resume: Resume, style: Style) -> Iterator[str]:
 def _block(block: Block, style: Style) -> Iterator[str]:
     what = "thought" if block.kind is BlockKind.THINKING else "said"
     standing = f" ({block.standing.replace('_', ' ')})" if block.standing else ""
-    yield f"{block.position:>4}  {style.dim(what + standing)}  {shortened(block.text, _SHORT)}"
+    first, *rest = _folded(shortened(block.text, _SHORT), style)
+    yield f"{block.position:>4}  {style.dim(what + standing)}  {first}"
+    yield from (_INDENT + line for line in rest)
 
 
 def _call(call: ToolCall, position: int, style: Style, with_arguments: bool) -> Iterator[str]:
@@ -94,15 +97,15 @@ def _call(call: ToolCall, position: int, style: Style, with_arguments: bool) -> 
     yield f"{place}  {clean(call.name)}{given}  {status}{style.dim('  ' + spent) if spent else ''}"
     result = result_text(call, _SHORT)
     if result:
-        yield f"        {result}"
+        yield from (_INDENT + line for line in _folded(result, style))
     for name, value in call.notes.items():
-        yield f"        {style.dim('note')} {clean(name)}: {shortened(value, _SHORT)}"
+        yield f"{_INDENT}{style.dim('note')} {clean(name)}: {shortened(value, _SHORT)}"
     if call.status in _FOR_A_PERSON or (call.handover and not call.settled):
-        yield f"        {style.warn('look at')} {_todo(call)}"
+        yield f"{_INDENT}{style.warn('to do:')} {_todo(call)}"
     if call.decision is not None:
         said = "approved" if call.decision.approved else "rejected"
         by = f" by {clean(call.decision.by)}" if call.decision.by else ""
-        yield f"        {style.dim('decision')} {said}{by} {shortened(call.decision.reason, _SHORT)}".rstrip()
+        yield f"{_INDENT}{style.dim('decision')} {said}{by} {shortened(call.decision.reason, _SHORT)}".rstrip()
 
 
 _FOR_A_PERSON = (CallStatus.NEEDS_REVIEW, CallStatus.WAITING, CallStatus.AWAITING_DECISION)
@@ -110,10 +113,15 @@ _FOR_A_PERSON = (CallStatus.NEEDS_REVIEW, CallStatus.WAITING, CallStatus.AWAITIN
 
 def _todo(call: ToolCall) -> str:
     if call.status == CallStatus.NEEDS_REVIEW:
-        return f"whether it happened: its idempotency key is {call.id}"
+        return f"did it happen? its key is {call.id}"
     if call.status == CallStatus.AWAITING_DECISION:
-        return f"it waits for a decision: {call.id}"
-    return f"it is somebody else's to finish ({call.handover or 'waiting'}): {call.id}"
+        return f"decide on {call.id}"
+    return f"settle {call.id} ({call.handover or 'waiting'})"
+
+
+def _folded(text: str, style: Style) -> list[str]:
+    """The text in lines that fit a terminal after the indent; in one line for everything else."""
+    return wrapped(text, style.width - 2 * len(_INDENT)) if style.moves else [text]
 
 
 def _coloured(call: ToolCall, style: Style) -> str:

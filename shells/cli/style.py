@@ -42,7 +42,7 @@ def clock_time(at: int) -> str:
 
 def date_time(at: int) -> str:
     """A time of milliseconds since the epoch as a local date and time."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(at / 1000))
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(at / 1000))
 
 
 def duration(milliseconds: int) -> str:

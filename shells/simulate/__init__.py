@@ -2,6 +2,7 @@
 
 from .choices import Choice, choices, ordinary, step
 from .executor import Executor, Pending
+from .ports import answer, carry_out
 from .scenario import (
     DEMO_TOOLS,
     NO_TROUBLE,
@@ -17,11 +18,12 @@ from .scenario import (
     says,
     says_nothing,
 )
-from .schedule import run_schedule
+from .schedule import deviations, run_schedule
 from .settling import settle
+from .shrink import shrink
 from .trace import Trace, describe_effect, describe_event
 from .witness import PromiseBroken, Witness
-from .world import World
+from .world import Watch, World
 
 __all__ = [
     "DEMO_TOOLS",
@@ -35,12 +37,16 @@ __all__ = [
     "Scenario",
     "Trace",
     "Trouble",
+    "Watch",
     "Witness",
     "World",
+    "answer",
     "breaks_off",
     "calls",
+    "carry_out",
     "choices",
     "cut_short",
+    "deviations",
     "describe_effect",
     "describe_event",
     "fails",
@@ -50,5 +56,6 @@ __all__ = [
     "says",
     "says_nothing",
     "settle",
+    "shrink",
     "step",
 ]

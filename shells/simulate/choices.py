@@ -1,12 +1,12 @@
 """What may happen next in a world, as a list in which the most ordinary comes first.
 
-A schedule is a list of numbers; each picks from the list as it is then, 0 always the most ordinary: the oldest order is
-carried out and answered, and when nothing is out, time passes or the next execution begins. What a world's troubles do
-not allow is not in its list, so a world without troubles has one future.
+A schedule is a list of numbers; each picks from the list as it is then, and 0 is always the most ordinary: the oldest
+order is carried out and answered, and when nothing is out, time passes or the next execution begins. What a world's
+troubles do not allow is not in its list, so a world without troubles has one future. A choice also has a name, by which
+stories that people write pick it: ``"dies"``, ``"answers SaveStep"`` (``choice_names`` lists them).
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from ...effects.clock import Woke
 from ...effects.feed import ClaimInput, FeedFailed, InputClaimed, WatchFeed
@@ -16,6 +16,7 @@ from ...effects.outcome import Delivered
 from ...effects.record import CallStatus, Handover, ToolCall
 from ...effects.tool import RunTool, ToolFailed, ToolProgressed, ToolResult
 from ...effects.transcript import ErrorKind, ModelError
+from ...effects.vocabulary import Event
 from .executor import Executor, Pending, is_journal_order
 from .junk import impossible
 from .ports import answer, behaviour, carry_out, hangs, stream
@@ -28,30 +29,59 @@ __all__ = ["Choice", "begin_when_free", "choices", "ordinary", "settle_call", "s
 MAX_EXECUTIONS = 8
 """How many executions a schedule may begin; settling begins as many more as it needs."""
 
-Choice = Callable[[], object]
+
+class Choice:
+    """One thing that may happen: what it is in words, whom and which order it is about, and doing it."""
+
+    __slots__ = ("_act", "_executor", "_pending", "_words")
+
+    def __init__(
+        self, words: str, act: Callable[[], object], executor: Executor | None = None, pending: Pending | None = None
+    ) -> None:
+        self._words = words
+        self._act = act
+        self._executor = executor
+        self._pending = pending
+
+    @property
+    def name(self) -> str:
+        """``"dies"``, ``"answers SaveStep"`` …: the same whatever happened before, so that a story can be told by names."""
+        order = f" {type(self._pending.order).__name__}" if self._pending is not None else ""
+        return self._words + order
+
+    def __call__(self) -> None:
+        self._act()
 
 
-def step(world: World, number: int) -> bool:
-    """Let what ``number`` picks happen; false when nothing may happen any more."""
+def step(world: World, which: int | str) -> str:
+    """Let what is picked happen, by its number or its name; returns the name.
+
+    A name that is not among the choices picks the most ordinary. When nothing may happen, nothing does.
+    """
     world.now += 1
+    number, choice = _pick(world, which)
     world.schedule.append(number)
-    if number == 0:
-        choice = ordinary(world)
+    world.names.append(choice.name if number and choice else "")
+    if choice is not None:
+        choice()
+    return world.names[-1]
+
+
+def _pick(world: World, which: int | str) -> tuple[int, Choice | None]:
+    if not which:
+        return 0, ordinary(world)
+    found = choices(world)
+    if isinstance(which, int):
+        number = which % len(found) if found else 0
     else:
-        found = choices(world)
-        choice = found[number % len(found)] if found else None
-    if choice is None:
-        return False
-    choice()
-    return True
+        number = next((place for place, choice in enumerate(found) if place and choice.name == which), 0)
+    return number, found[number] if found else None
 
 
 def choices(world: World) -> list[Choice]:
     """Everything that may happen now."""
-    found: list[Choice] = []
     first = ordinary(world)
-    if first is not None:
-        found.append(first)
+    found = [first or Choice("nothing happens", lambda: None)]
     if world.calm:
         return found
     for executor in world.alive:
@@ -64,31 +94,32 @@ def choices(world: World) -> list[Choice]:
 
 def ordinary(world: World) -> Choice | None:
     """What happens when nothing special does."""
-    late: Choice | None = None
+    late: tuple[Executor, Pending] | None = None
     for executor in world.alive:
         for pending in executor.pending.values():
             if hangs(world, pending):
                 continue
             if behaviour(world, pending) is not Behaviour.SLOW or pending.cancelled:
-                return partial(answer, world, executor, pending)
-            late = late or partial(answer, world, executor, pending)
+                return _answers(world, executor, pending)
+            late = late or (executor, pending)
     if late is not None:
-        return late
+        return _answers(world, *late)
     waking = [executor for executor in world.alive if executor.wake is not None]
     if waking:
-        return partial(_wake, world, min(waking, key=lambda executor: executor.wake or 0))
+        first = min(waking, key=lambda executor: executor.wake or 0)
+        return Choice("wakes", lambda: _wake(world, first), first)
     return _next_execution(world)
+
+
+def _answers(world: World, executor: Executor, pending: Pending) -> Choice:
+    return Choice("answers", lambda: answer(world, executor, pending), executor, pending)
 
 
 def _next_execution(world: World) -> Choice | None:
     """A run that has not begun, died, or has more to say than it said is executed (again)."""
-    last = world.last
-    if last is not None and (last.alive or (len(world.executors) >= MAX_EXECUTIONS and not world.calm)):
+    if world.alive or (not world.calm and (world.over or len(world.executors) >= MAX_EXECUTIONS)):
         return None
-    outcome = last.result.outcome if last is not None and last.result is not None else None
-    if isinstance(outcome, Delivered) and outcome.boundary == len(world.conversation.messages) and not world.calm:
-        return None
-    return partial(begin_when_free, world)
+    return Choice("begins", lambda: begin_when_free(world))
 
 
 def begin_when_free(world: World) -> None:
@@ -113,19 +144,16 @@ def _woken(world: World, executor: Executor) -> None:
 def _with_order(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
     troubles, order = world.scenario.troubles, pending.order
     if Trouble.REORDER in troubles and not hangs(world, pending):
-        yield partial(answer, world, executor, pending)
+        yield _answers(world, executor, pending)
     if Trouble.DELAY in troubles and pending.answer is None and pending.output is None:
-        yield partial(_carry_out_quietly, world, executor, pending)
+        yield Choice("carries out", lambda: _carry_out_quietly(world, executor, pending), executor, pending)
     if isinstance(order, CallModel):
         yield from _with_model(world, executor, pending)
     elif isinstance(order, RunTool):
         yield from _with_tool(world, executor, pending)
     elif is_journal_order(order):
         if Trouble.JOURNAL in troubles and world.faults:
-            yield partial(_journal_fails, world, executor, pending, False)
-            yield partial(_journal_fails, world, executor, pending, True)
-            if isinstance(order, SaveCall):
-                yield partial(_call_refused, world, executor, pending)
+            yield from _with_journal(world, executor, pending)
     elif Trouble.FEED in troubles:
         yield from _with_feed(world, executor, pending)
 
@@ -136,56 +164,49 @@ def _carry_out_quietly(world: World, executor: Executor, pending: Pending) -> No
     carry_out(world, executor, pending)
 
 
+def _fault(world: World, executor: Executor, pending: Pending, event: Event, blame: str = "") -> None:
+    """The order is over with this event, for no fault of the run's."""
+    world.faults -= 1
+    if blame:
+        executor.blamed.add(blame)
+    executor.settled(pending.order.ticket)
+    world.deliver(executor, event)
+
+
 def _with_model(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
     troubles = world.scenario.troubles
     if Trouble.SPLIT in troubles:
-        yield partial(stream, world, executor, pending, 1)
-        yield partial(stream, world, executor, pending, 3)
-    if Trouble.MODEL in troubles:
-        if pending.cancelled:
-            yield partial(stream, world, executor, pending, None)
-        if world.faults:
-            yield partial(_model_fails, world, executor, pending)
-            yield partial(_model_breaks, world, executor, pending)
-            yield partial(_model_is_cut_off, world, executor, pending)
+        for count in (1, 3):
+            yield Choice(f"sends {count} of", lambda n=count: stream(world, executor, pending, n), executor, pending)
+    if Trouble.MODEL not in troubles:
+        return
+    if pending.cancelled:
+        yield Choice("still answers", lambda: stream(world, executor, pending, None), executor, pending)
+    if world.faults:
+        for words, kind in (("fails", ModelStreamed), ("breaks", ModelBroke), ("cuts off", ModelCutOff)):
+            yield Choice(words, lambda k=kind: _model_ends(world, executor, pending, k), executor, pending)
 
 
-def _model_fails(world: World, executor: Executor, pending: Pending) -> None:
-    world.faults -= 1
+def _model_ends(world: World, executor: Executor, pending: Pending, kind: type) -> None:
     carry_out(world, executor, pending)
-    executor.blamed.add("model")
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    failed = StreamFailed(ModelError(ErrorKind.NETWORK, "simulated: the line went dead"))
-    world.deliver(executor, ModelStreamed(world.now, ticket, (failed,)))
-
-
-def _model_breaks(world: World, executor: Executor, pending: Pending) -> None:
-    world.faults -= 1
-    carry_out(world, executor, pending)
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    world.deliver(executor, ModelBroke(world.now, ticket, "simulated: the port raised"))
-
-
-def _model_is_cut_off(world: World, executor: Executor, pending: Pending) -> None:
-    """Somebody else than the run cut it off."""
-    world.faults -= 1
-    carry_out(world, executor, pending)
-    executor.blamed.add("model")
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    world.deliver(executor, ModelCutOff(world.now, ticket))
+    now, ticket = world.now, pending.order.ticket
+    if kind is ModelStreamed:
+        failed = StreamFailed(ModelError(ErrorKind.NETWORK, "simulated: the line went dead"))
+        _fault(world, executor, pending, ModelStreamed(now, ticket, (failed,)), "model")
+    elif kind is ModelBroke:
+        _fault(world, executor, pending, ModelBroke(now, ticket, "simulated: the port raised"))
+    else:
+        _fault(world, executor, pending, ModelCutOff(now, ticket), "model")
 
 
 def _with_tool(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
     if Trouble.TOOL not in world.scenario.troubles:
         return
     if pending.cancelled and behaviour(world, pending) is not Behaviour.HANGS:
-        yield partial(_answer_although_stopped, world, executor, pending)
-    yield partial(_progress, world, executor, pending)
+        yield Choice("still answers", lambda: _answer_although_stopped(world, executor, pending), executor, pending)
+    yield Choice("progresses", lambda: _progress(world, executor, pending), executor, pending)
     if world.faults:
-        yield partial(_tool_fails, world, executor, pending)
+        yield Choice("fails", lambda: _tool_fails(world, executor, pending), executor, pending)
 
 
 def _answer_although_stopped(world: World, executor: Executor, pending: Pending) -> None:
@@ -199,38 +220,34 @@ def _progress(world: World, executor: Executor, pending: Pending) -> None:
 
 
 def _tool_fails(world: World, executor: Executor, pending: Pending) -> None:
-    world.faults -= 1
     carry_out(world, executor, pending)
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    world.deliver(executor, ToolFailed(world.now, ticket, "simulated: it raised"))
+    _fault(world, executor, pending, ToolFailed(world.now, pending.order.ticket, "simulated: it raised"))
+
+
+def _with_journal(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
+    yield Choice("fails", lambda: _journal_fails(world, executor, pending, False), executor, pending)
+    yield Choice("stores, and fails", lambda: _journal_fails(world, executor, pending, True), executor, pending)
+    if isinstance(pending.order, SaveCall):
+        refused = CallRefused(world.now, pending.order.ticket, "simulated: not this one")
+        yield Choice("refuses", lambda: _fault(world, executor, pending, refused, "journal"), executor, pending)
 
 
 def _journal_fails(world: World, executor: Executor, pending: Pending, stored: bool) -> None:
-    world.faults -= 1
     if stored:
         _carry_out_quietly(world, executor, pending)
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    world.deliver(executor, JournalFailed(world.now, ticket, "simulated: the disk is full"))
-
-
-def _call_refused(world: World, executor: Executor, pending: Pending) -> None:
-    world.faults -= 1
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    executor.blamed.add("journal")
-    world.deliver(executor, CallRefused(world.now, ticket, "simulated: not this one"))
+    failed = JournalFailed(world.now, pending.order.ticket, "simulated: the disk is full")
+    _fault(world, executor, pending, failed)
 
 
 def _with_feed(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
     order = pending.order
     if isinstance(order, WatchFeed) and pending.open:
-        yield partial(world.signal, executor)
+        yield Choice("signals", lambda: world.signal(executor), executor, pending)
     if isinstance(order, ClaimInput) and order.through > order.after + 1 and pending.answer is None:
-        yield partial(_claim_less, world, executor, pending, order)
+        yield Choice("gives less", lambda: _claim_less(world, executor, pending, order), executor, pending)
     if world.faults:
-        yield partial(_feed_fails, world, executor, pending)
+        gone = FeedFailed(world.now, order.ticket, "simulated: the queue is gone")
+        yield Choice("fails", lambda: _fault(world, executor, pending, gone), executor, pending)
 
 
 def _claim_less(world: World, executor: Executor, pending: Pending, order: ClaimInput) -> None:
@@ -244,30 +261,23 @@ def _claim_less(world: World, executor: Executor, pending: Pending, order: Claim
     world.deliver(executor, kind(world.now, order.ticket, claimed))
 
 
-def _feed_fails(world: World, executor: Executor, pending: Pending) -> None:
-    world.faults -= 1
-    ticket = pending.order.ticket
-    executor.settled(ticket)
-    world.deliver(executor, FeedFailed(world.now, ticket, "simulated: the queue is gone"))
-
-
 # --- what may happen to an executor
 
 
 def _with_executor(world: World, executor: Executor) -> Iterator[Choice]:
     troubles = world.scenario.troubles
     if Trouble.CRASH in troubles and world.crashes:
-        yield partial(_crash, world, executor, False)
-        yield partial(_crash, world, executor, True)
+        yield Choice("dies", lambda: _crash(world, executor, False), executor)
+        yield Choice("dies, and all it asked for happens", lambda: _crash(world, executor, True), executor)
     if Trouble.CANCEL in troubles and not world.cancelled:
-        yield partial(_cancel, world, executor)
+        yield Choice("is cancelled", lambda: _cancel(world, executor), executor)
     if Trouble.TIME in troubles:
         if executor.wake is not None:
-            yield partial(_woken, world, executor)
-            yield partial(_wake, world, executor)
-        yield partial(_sleep, world)
+            yield Choice("wakes early", lambda: _woken(world, executor), executor)
+            yield Choice("wakes", lambda: _wake(world, executor), executor)
+        yield Choice("sleeps", lambda: _sleep(world), executor)
     if Trouble.JUNK in troubles:
-        yield partial(_junk, world, executor)
+        yield Choice("is told nonsense", lambda: world.refuse(executor, impossible(world, executor)), executor)
 
 
 def _crash(world: World, executor: Executor, carried_out: bool) -> None:
@@ -290,50 +300,40 @@ def _sleep(world: World) -> None:
     world.trace.add(0, f"it is {world.now}")
 
 
-def _junk(world: World, executor: Executor) -> None:
-    for event in impossible(world, executor):
-        world.refuse(executor, event)
-
-
 # --- what may happen outside
 
 
 def _outside(world: World) -> Iterator[Choice]:
     troubles = world.scenario.troubles
     if Trouble.INPUT in troubles and world.arrived < len(world.scenario.later):
-        yield partial(world.input_arrives, True)
-        yield partial(world.input_arrives, False)
+        yield Choice("input arrives", lambda: world.input_arrives(True))
+        yield Choice("input arrives silently", lambda: world.input_arrives(False))
     if Trouble.RIVAL in troubles and world.rivals and world.executors and len(world.executors) < MAX_EXECUTIONS:
-        yield partial(_rival, world, True)
-        yield partial(_rival, world, False)
+        yield Choice("a rival takes over", lambda: _rival(world, lambda: world.begin(True)))
+        yield Choice("a rival tries", lambda: _rival(world, lambda: world.begin(False)))
         if world.alive and world.stored.lease_until is not None:
-            yield partial(_rival_when_free, world)
+            yield Choice("a rival begins", lambda: _rival(world, lambda: begin_when_free(world)))
     if Trouble.HOST in troubles:
         yield from _with_host(world)
 
 
-def _rival(world: World, take_over: bool) -> None:
+def _rival(world: World, begin: Callable[[], object]) -> None:
     world.rivals -= 1
-    world.begin(take_over)
-
-
-def _rival_when_free(world: World) -> None:
-    world.rivals -= 1
-    begin_when_free(world)
+    begin()
 
 
 def _with_host(world: World) -> Iterator[Choice]:
     for call in world.stored.calls.values():
         if call.settled:
             continue
-        yield partial(settle_call, world, call, CallStatus.SUCCEEDED)
-        yield partial(settle_call, world, call, CallStatus.FAILED)
+        for status in (CallStatus.SUCCEEDED, CallStatus.FAILED):
+            yield Choice(f"the host settles ({status})", lambda c=call, s=status: settle_call(world, c, s))
         if not call.handover:
-            yield partial(_hand_over, world, call, Handover.AWAIT)
-            yield partial(_hand_over, world, call, Handover.DETACHED)
+            for handover in (Handover.AWAIT, Handover.DETACHED):
+                yield Choice(f"the host takes ({handover})", lambda c=call, h=handover: _hand_over(world, c, h))
     outcome = world.stored.outcome
     if isinstance(outcome, Delivered) and outcome.boundary > world.conversation.consumed:
-        yield world.consume
+        yield Choice("the host consumes", world.consume)
 
 
 def settle_call(world: World, call: ToolCall, status: CallStatus = CallStatus.SUCCEEDED) -> None:

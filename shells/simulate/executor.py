@@ -7,8 +7,17 @@ from typing import Any, TypeGuard
 from ...core.run import Fold, RunState
 from ...effects.clock import WakeAt
 from ...effects.display import DisplayDelta, Operation, Snapshot, apply_delta
-from ...effects.feed import WatchFeed
-from ...effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
+from ...effects.feed import FeedPolled, InputClaimed, PollFeed, WatchFeed
+from ...effects.journal import (
+    AttemptBegun,
+    BeginAttempt,
+    CallSaved,
+    EndAttempt,
+    RenewLease,
+    SaveCall,
+    SaveStep,
+    StepSaved,
+)
 from ...effects.lifecycle import Publish, RunEnded, RunResult
 from ...effects.model import CallModel, CancelModel
 from ...effects.record import ToolCall
@@ -62,6 +71,8 @@ class Executor:
         self.attempt = 0
         self.claimed = 0
         self.asked_model = 0
+        self.fresh = False
+        self._fresh_polls: set[int] = set()
         self.told: dict[str, ToolCall] = {}
         self.blamed: set[str] = set()
         self.answered: deque[Event] = deque(maxlen=4)
@@ -88,7 +99,36 @@ class Executor:
                 case _:
                     self.pending[effect.ticket] = Pending(effect)
                     orders.append(effect)
+                    if isinstance(effect, PollFeed):
+                        self._fresh_polls.add(effect.ticket)
         return orders
+
+    def hear(self, event: Event) -> None:
+        """Note what an event tells it that the world must remember.
+
+        ``fresh`` is whether it knows of all input that was there when its last write was acknowledged: by a poll that was
+        asked afterwards, or by a claim.
+        """
+        match event:
+            case AttemptBegun(begun=begun):
+                self.attempt = begun.attempt
+                self._write_acknowledged()
+            case StepSaved():
+                self._write_acknowledged()
+            case CallSaved(call=call):
+                self.told[call.id] = call
+                self._write_acknowledged()
+            case FeedPolled(ticket=ticket):
+                self.fresh = self.fresh or ticket in self._fresh_polls
+            case InputClaimed(claim=claim):
+                self.claimed = claim.boundary
+                self.fresh = True
+            case _:
+                pass
+
+    def _write_acknowledged(self) -> None:
+        self.fresh = False
+        self._fresh_polls.clear()
 
     def settled(self, ticket: int) -> None:
         """The last answer to an order is in."""

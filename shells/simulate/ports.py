@@ -77,7 +77,7 @@ def _write(world: World, order: JournalOrder) -> Answer:
             return _begin(world, order)
         after = _stored(world, order)
     except BadWrite as error:
-        world.complain(Complaint(str(error)))
+        world.complain(Complaint("a step fits what is stored", str(error)))
     if after is None:
         return AttemptStale, ()
     world.store(after)

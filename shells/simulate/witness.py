@@ -20,6 +20,7 @@ from ...effects.transcript import TextPart
 from ...effects.vocabulary import Order
 from .executor import Executor
 from .store import Stored
+from .trace import Trace
 
 __all__ = ["PromiseBroken", "Witness"]
 
@@ -42,16 +43,28 @@ _BLAME: dict[FailureKind, frozenset[str]] = {
 
 
 class PromiseBroken(AssertionError):
-    """A promise did not hold. ``promise`` names it; the text has the whole story."""
+    """A promise did not hold. ``promise`` names it; the text has the whole story.
 
-    def __init__(self, promise: str, story: str) -> None:
+    ``schedule`` led there; ``names`` are those of its choices, empty for the ordinary.
+    """
+
+    def __init__(
+        self, promise: str, story: str, schedule: tuple[int, ...], names: tuple[str, ...], trace: Trace
+    ) -> None:
         super().__init__(f"{promise}\n{story}")
         self.promise = promise
-        self.story = story
+        self.schedule = schedule
+        self.names = names
+        self.trace = trace
 
 
 class Complaint(Exception):
-    """A promise that the witness found broken, before the world adds the story."""
+    """A promise that the witness found broken, with what it saw, before the world adds the story."""
+
+    def __init__(self, promise: str, detail: str = "") -> None:
+        super().__init__(promise, detail)
+        self.promise = promise
+        self.detail = detail
 
 
 class Witness:
@@ -74,14 +87,16 @@ class Witness:
         others = [pending.order for pending in executor.pending.values() if pending.order is not order]
         match order:
             case SaveStep() if any(isinstance(other, SaveStep) for other in others):
-                raise Complaint("two steps are in flight")
+                raise Complaint("at most one step is in flight")
             case SaveCall(call=call) if any(isinstance(other, SaveCall) and other.call.id == call.id for other in others):
-                raise Complaint(f"two writes of the call {call.id} are in flight")
+                raise Complaint("a call has at most one write in flight", call.id)
             case CallModel() | RunTool() if executor.attempt == stored.attempt:
                 if stored.lease_until is None or now >= stored.lease_until:
-                    raise Complaint(f"{type(order).__name__} is asked for although the lease has run out")
+                    raise Complaint("nothing acts on the world without a live lease", type(order).__name__)
             case _:
                 pass
+        if not executor.fresh and _closes_a_gate(order):
+            raise Complaint("newer input is looked for before the run goes on after a batch, or delivers")
 
     # --- tools
 
@@ -89,15 +104,15 @@ class Witness:
         """A tool begins to do what it does."""
         key, part = order.invocation.key, (order.invocation.model_call_id, order.invocation.call_id)
         if key in self.starts:
-            raise Complaint(f"the call {key} begins a second time")
+            raise Complaint("no call begins a second time", key)
         other = self._parts.setdefault(part, key)
         if other != key:
-            raise Complaint(f"one call of the model is carried out under two records, {other} and {key}")
+            raise Complaint("no call of the model is carried out under two records", f"{other} and {key}")
         if key not in self._running:
-            raise Complaint(f"the call {key} begins before its record was stored as running")
+            raise Complaint("no call begins before its record is stored as running", key)
         told = executor.told.get(key)
         if told is None or told.status != CallStatus.RUNNING or told.handover:
-            raise Complaint(f"the call {key} begins although the store said that it is somebody else's, or over")
+            raise Complaint("no call begins that the store says is another's, or over", key)
         self.starts[key] = self.starts.get(key, 0) + 1
 
     # --- the model
@@ -107,28 +122,24 @@ class Witness:
         context = order.request.context
         found = list(_inputs(context))
         if len(found) != len(set(found)):
-            raise Complaint("an input message enters a model request twice")
+            raise Complaint("no input enters a model request twice", f"{found}")
         wanted = [message.content for message in _once(messages[: executor.claimed])]
         if found != wanted:
-            raise Complaint(f"the model is asked with the input {found}, and {wanted} was claimed")
+            raise Complaint("the model is asked with exactly the input that was claimed", f"{found}, not {wanted}")
         if executor.attempt == stored.attempt:
             self._check_saved(context, stored)
         return len(found)
 
     def _check_saved(self, context: Iterable[Message | Sealed], stored: Stored) -> None:
         log = b"\n".join(stored.logs.get("main", ()))
-        open_calls = {call.call_id: call for call in stored.calls.values() if not (call.settled or call.handover)}
         for item in context:
             message = _opened(item)
             if isinstance(message, AssistantMessage) and message.model:
                 if isinstance(item, Sealed) and item.raw not in log:
-                    raise Complaint("the model is asked although an output before is not saved")
-            elif isinstance(message, ToolResultMessage) and message.call_id in open_calls:
-                if message.content != self._dropped(open_calls[message.call_id]):
-                    raise Complaint("the model is asked although a call before is not saved as settled")
-
-    def _dropped(self, call: ToolCall) -> str:
-        return fill(self._rules.words.cancelled, name=call.name, call_id=call.call_id)
+                    raise Complaint("the model is asked only when all outputs before are stored")
+        for key, call in stored.calls.items():
+            if key in self.starts and not call.settled and not call.handover:
+                raise Complaint("the model is asked only when all calls before are stored as settled", key)
 
     def model_said(self, text: str, inputs: int) -> None:
         """The model has said a whole text to a request with so many input messages."""
@@ -141,17 +152,17 @@ class Witness:
         """Something was written by an executor."""
         for key, old in before.calls.items():
             new = after.calls.get(key)
-            if new is None and (old.settled or key in self.starts):
-                raise Complaint(f"the call {key} is removed although it began or was settled")
+            if new is None and key not in self._hosted and (old.settled or key in self.starts):
+                raise Complaint("no call is removed that began or was settled", key)
             if new is not None and old.settled and _outcome(old) != _outcome(new):
-                raise Complaint(f"the settled outcome of the call {key} changes from {old.status} to {new.status}")
+                raise Complaint("a settled outcome never changes", f"{key}: {old.status}, then {new.status}")
             if new is not None and old.handover and (old.handover, old.status) != (new.handover, new.status):
-                raise Complaint(f"the call {key} was handed over and is written by an executor")
+                raise Complaint("a call that was handed over is its owner's to write", key)
         for key, call in after.calls.items():
             if call.status == CallStatus.RUNNING:
                 self._running.add(key)
         if any(one > two for one, two in zip(_counts(before), _counts(after), strict=True)):
-            raise Complaint("the usage that is stored decreases")
+            raise Complaint("the usage that is stored never decreases")
         self._check_outcome(before.outcome, after.outcome, len(messages))
         self._check_blocks(after)
 
@@ -159,20 +170,20 @@ class Witness:
         if isinstance(after, Delivered) and after != before:
             self._delivered.append(after)
         if isinstance(before, Delivered | Completed) and after != before and latest <= before.boundary:
-            raise Complaint("a delivered outcome is replaced although there is no newer input")
+            raise Complaint("a delivered outcome is replaced only after newer input")
 
     def _check_blocks(self, stored: Stored) -> None:
         positions = sorted(block.position for block in stored.blocks.values())
         if positions != list(range(1, len(positions) + 1)):
-            raise Complaint(f"the stored blocks have the positions {positions}")
+            raise Complaint("the stored blocks count from one", f"{positions}")
         for block in stored.blocks.values():
             if block.kind is BlockKind.TOOL_CALL and block.call_id not in stored.calls:
-                raise Complaint(f"the stored block {block.id} is of a call that is not stored")
+                raise Complaint("a stored block's call is stored", block.id)
 
     def step(self, step: Step) -> None:
         """A step reaches the store."""
         if len(step.state) > MAX_HEAD_BYTES:
-            raise Complaint(f"the head of a step has {len(step.state)} bytes")
+            raise Complaint("the head of a step is small", f"{len(step.state)} bytes")
 
     def hosted(self, call: ToolCall) -> None:
         """The host wrote a call itself."""
@@ -183,7 +194,7 @@ class Witness:
     def ended(self, executor: Executor, result: RunResult, stored: Stored, messages: tuple[InputMessage, ...]) -> None:
         """An execution gave its result."""
         if not executor.idle():
-            raise Complaint("an execution ends although an order is still in flight")
+            raise Complaint("every debt is paid or withdrawn", "the run ends with an order in flight")
         if result.busy_until is not None:
             return
         match result.outcome:
@@ -191,25 +202,24 @@ class Witness:
                 self._check_delivered(outcome, len(_once(messages[:boundary])), text)
             case Suspended(waits_for=waits_for):
                 if not waits_for or any(key not in {call.id for call in result.calls} for key in waits_for):
-                    raise Complaint("a suspended run names nothing that it waits for")
+                    raise Complaint("a suspended run names what it waits for")
             case Failed(kind=kind) as failed:
                 if not _BLAME.get(kind, frozenset()) & executor.blamed:
-                    raise Complaint(f"nothing in this world explains the failure {kind.value}: {failed.message}")
+                    raise Complaint("a run fails only for what happened to it", f"{kind.value}: {failed.message}")
             case _:
-                raise Complaint("an execution ends without a name for its end")
+                raise Complaint("every end is named")
         self._check_screen(executor, result)
         if executor.attempt == stored.attempt and not executor.blamed & {"journal", "stale"}:
             self._check_result(result, stored)
 
     def _check_delivered(self, outcome: Delivered, inputs: int, text: str) -> None:
         if outcome not in self._delivered:
-            raise Complaint("an outcome is delivered that no step ever saved")
+            raise Complaint("no outcome is given that no step saved", text)
         if text not in self._said:
-            raise Complaint(f"the text {text!r} is delivered, and the model never said it")
+            raise Complaint("what is delivered was said by the model", text)
         if self._said[text] != inputs:
-            raise Complaint(
-                f"the text {text!r} is delivered for {inputs} input messages, and was said to {self._said[text]}"
-            )
+            told = f"{text!r} was said to {self._said[text]} messages, and is delivered for {inputs}"
+            raise Complaint("what is delivered answers exactly the input up to its boundary", told)
 
     def _check_screen(self, executor: Executor, result: RunResult) -> None:
         calls = {call.id: call.status for call in result.calls}
@@ -222,17 +232,17 @@ class Witness:
             for view in sorted(executor.screen.blocks, key=lambda view: view.position)
         ]
         if wanted != shown:
-            raise Complaint(f"viewers were shown {shown}, and the result is {wanted}")
+            raise Complaint("viewers were shown what the result says", f"{shown}, not {wanted}")
 
     def _check_result(self, result: RunResult, stored: Stored) -> None:
         given = {call.id: call for call in result.calls}
         if given.keys() != stored.calls.keys():
-            raise Complaint("the result does not name the calls that are stored")
+            raise Complaint("the result has the calls that are stored")
         for key, call in given.items():
             if call.settled and _outcome(call) != _outcome(stored.calls[key]):
-                raise Complaint(f"the result says {call.status} of the call {key}, the store {stored.calls[key].status}")
+                raise Complaint("the result says of a call what the store says", f"{key}: {call.status}, not {stored.calls[key].status}")
         if {block.id: block for block in result.blocks} != stored.blocks:
-            raise Complaint("the blocks of the result are not those that are stored")
+            raise Complaint("the result has the blocks that are stored")
 
     # --- the end of the world
 
@@ -244,11 +254,50 @@ class Witness:
                 continue
             started = key in self.starts
             if not call.settled and not call.handover:
-                raise Complaint(f"the call {key} is {call.status} although the run is over")
-            if started and call.result in (words.never_started, self._dropped(call)):
-                raise Complaint(f"the call {key} began, and its record says that it never did")
+                raise Complaint("when a run is over no call is open", f"{key} is {call.status}")
+            dropped = fill(words.cancelled, name=call.name, call_id=call.call_id)
+            if started and call.result in (words.never_started, dropped):
+                raise Complaint("a record that says that its call never began is right", key)
             if not started and call.status == CallStatus.SUCCEEDED:
-                raise Complaint(f"the call {key} never began, and its record says that it succeeded")
+                raise Complaint("a record that says that its call succeeded is right", key)
+            if key not in self._running and call.result in (words.interrupted, words.needs_review):
+                raise Complaint("only a call that was stored as running may have begun", key)
+
+
+
+class Blind(Witness):
+    """A witness that looks away, for measuring what a run costs without it."""
+
+    def asked(self, executor: Executor, order: Order, now: int, stored: Stored) -> None:
+        """Look away."""
+
+    def tool_begins(self, executor: Executor, order: RunTool) -> None:
+        """Count, for the sake of the results."""
+        self.starts[order.invocation.key] = 1
+
+    def model_is_asked(
+        self, executor: Executor, order: CallModel, messages: tuple[InputMessage, ...], stored: Stored
+    ) -> int:
+        """Look away."""
+        return 0
+
+    def stored(self, before: Stored, after: Stored, messages: tuple[InputMessage, ...]) -> None:
+        """Look away."""
+
+    def ended(self, executor: Executor, result: RunResult, stored: Stored, messages: tuple[InputMessage, ...]) -> None:
+        """Look away."""
+
+    def verdict(self, stored: Stored) -> None:
+        """Look away."""
+
+
+def _closes_a_gate(order: Order) -> bool:
+    """Whether the order says that, to the run's best knowledge, there is no newer input."""
+    if isinstance(order, SaveStep):
+        return isinstance(order.step.outcome, Delivered | Completed)
+    if isinstance(order, CallModel) and order.request.context:
+        return isinstance(_opened(order.request.context[-1]), ToolResultMessage)
+    return False
 
 
 def _inputs(context: Iterable[Message | Sealed]) -> Iterable[str]:

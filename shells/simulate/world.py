@@ -7,12 +7,13 @@ is broken raises ``PromiseBroken`` with the whole story.
 """
 
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import NoReturn
 
 from ...core.invariants import broken, promise
 from ...core.run import Fold, IllegalEvent, Rules, rules_for
 from ...effects.feed import FeedFailed, InputClaimed, InputSignalled, WatchFeed
-from ...effects.journal import AttemptBegun, AttemptStale, CallSaved, CallUpdate, JournalFailed
+from ...effects.journal import AttemptBegun, AttemptStale, CallUpdate, JournalFailed
 from ...effects.lifecycle import CancelAsked, RunStarted
 from ...effects.model import ModelBroke
 from ...effects.outcome import Delivered
@@ -22,9 +23,9 @@ from .executor import Executor
 from .scenario import Output, Scenario, says
 from .store import Conversation, Stored, overlay
 from .trace import Trace
-from .witness import Complaint, PromiseBroken, Witness
+from .witness import Blind, Complaint, PromiseBroken, Witness
 
-__all__ = ["World"]
+__all__ = ["Watch", "World"]
 
 _BLAMES: dict[type, str] = {
     JournalFailed: "journal",
@@ -35,10 +36,18 @@ _BLAMES: dict[type, str] = {
 }
 
 
-class World:
-    """One run in its world. ``fold`` makes the fold under test from its rules."""
+class Watch(StrEnum):
+    """How closely a world looks at its run: into its state and at what it does, only at the latter, or (fastest) at neither."""
 
-    def __init__(self, scenario: Scenario, fold: type[Fold] = Fold) -> None:
+    CLOSELY = "closely"
+    FROM_OUTSIDE = "from outside"
+    NOT_AT_ALL = "not at all"
+
+
+class World:
+    """One run in its world. ``fold`` makes the fold under test from its rules; ``watch`` says how closely to look."""
+
+    def __init__(self, scenario: Scenario, fold: type[Fold] = Fold, watch: Watch = Watch.CLOSELY) -> None:
         self.scenario = scenario
         self.rules: Rules = rules_for(scenario.spec)
         self.now = 1_000_000
@@ -47,6 +56,7 @@ class World:
         self.executors: list[Executor] = []
         self.trace = Trace()
         self.schedule: list[int] = []
+        self.names: list[str] = []
         self.calm = False
         self.said = 0
         self.arrived = 0
@@ -56,7 +66,8 @@ class World:
         self.bound = 0
         self.cancelled = False
         self.bytes_written = 0
-        self.witness = Witness(self.rules)
+        self.watch = watch
+        self.witness = Blind(self.rules) if watch is Watch.NOT_AT_ALL else Witness(self.rules)
         self._fold = fold(self.rules)
 
     # --- what is there
@@ -70,6 +81,15 @@ class World:
     def last(self) -> Executor | None:
         """The execution that began last."""
         return self.executors[-1] if self.executors else None
+
+    @property
+    def over(self) -> bool:
+        """Whether all input is answered and nobody does anything any more."""
+        last = self.last
+        if last is None or last.result is None or self.alive:
+            return False
+        outcome = last.result.outcome
+        return isinstance(outcome, Delivered) and outcome.boundary == len(self.conversation.messages)
 
     # --- executions
 
@@ -105,43 +125,41 @@ class World:
         if hasattr(event, "ticket") and event.ticket not in executor.pending:
             executor.answered.append(event)
         self.trace.add(executor.number, event, effects)
-        names = broken(before, after, effects, self.rules)
-        if names:
-            self.fail(names[0], promise(names[0]))
+        if self.watch is Watch.CLOSELY:
+            names = broken(before, after, effects, self.rules)
+            if names:
+                self.fail(names[0], promise(names[0]))
         self._take(executor, effects)
 
-    def refuse(self, executor: Executor, event: Event) -> None:
-        """Deliver an event that cannot happen: it must be illegal, and leave no trace."""
+    def refuse(self, executor: Executor, events: Iterable[Event]) -> None:
+        """Deliver events that cannot happen: each must be illegal, and none may leave a trace."""
         before = repr(executor.state)
-        try:
-            executor.fold.reduce(executor.state, event)
-        except IllegalEvent:
-            if repr(executor.state) == before:
-                return
+        for event in events:
+            try:
+                executor.fold.reduce(executor.state, event)
+            except IllegalEvent:
+                continue
+            except Exception as error:
+                self.trace.add(executor.number, event)
+                self.fail("an event that cannot happen is illegal, and nothing else", repr(error), error)
             self.trace.add(executor.number, event)
+            self.fail("an event that cannot happen is illegal", "it was taken")
+        if repr(executor.state) != before:
             self.fail("an illegal event leaves the state untouched", "")
-        except Exception as error:
-            self.trace.add(executor.number, event)
-            self.fail("an event that cannot happen is illegal, and nothing else", f"{error!r}", error)
-        self.trace.add(executor.number, event)
-        self.fail("an event that cannot happen is illegal", "it was taken")
 
     def _learn(self, executor: Executor, event: Event) -> None:
         """What an event tells, as the world knows it."""
         blame = _BLAMES.get(type(event))
         if blame is not None:
             executor.blamed.add(blame)
-        if isinstance(event, AttemptBegun):
-            executor.attempt = event.begun.attempt
+        executor.hear(event)
+        if isinstance(event, InputClaimed):
+            self.bound = max(self.bound, event.claim.boundary)
+        elif isinstance(event, AttemptBegun):
             if not self.conversation.messages:
                 executor.blamed.add("no input")
             if self.scenario.limits.turns:
                 executor.blamed.add("turns")
-        elif isinstance(event, InputClaimed):
-            executor.claimed = event.claim.boundary
-            self.bound = max(self.bound, event.claim.boundary)
-        elif isinstance(event, CallSaved):
-            executor.told[event.call.id] = event.call
 
     def _take(self, executor: Executor, effects: tuple[Effect, ...]) -> None:
         try:
@@ -210,11 +228,11 @@ class World:
 
     def complain(self, complaint: Complaint) -> NoReturn:
         """Stop the world for what the witness found."""
-        self.fail(str(complaint), "")
+        self.fail(complaint.promise, complaint.detail)
 
     def fail(self, name: str, detail: str, cause: BaseException | None = None) -> NoReturn:
         """A promise is broken: stop the world and tell the whole story."""
-        raise PromiseBroken(name, self.story(detail)) from cause
+        raise PromiseBroken(name, self.story(detail), tuple(self.schedule), tuple(self.names), self.trace) from cause
 
     def story(self, detail: str = "") -> str:
         """The schedule and the trace, for people."""

@@ -8,7 +8,6 @@ from turnfold.effects.agent import AgentEvent
 from turnfold.shells.agent import Agent
 from turnfold.shells.agent_errors import AgentError
 
-from tests.oracle.checking import check
 from tests.oracle.scripts import CLOCK, Scripted, ScriptedHooks, ScriptedPort, World, tools_of
 from tests.oracle.verdict import Verdict, judge
 from tests.oracle.wire import Raw, arriving, comparable, event_out, message_in, message_out, model_in, part_in
@@ -89,7 +88,6 @@ class Stage:
             tools=tools,
             messages=[message_in(raw) for raw in initial.get("messages", ())],
             hooks=ScriptedHooks(self.world, list(self.tools.values())).build(polls=False, converts=False),
-            check=check,
             steering_mode=options.get("steeringMode", "one-at-a-time"),
             follow_up_mode=options.get("followUpMode", "one-at-a-time"),
             sequential=options.get("toolExecution") == "sequential",

@@ -1,9 +1,10 @@
-"""The low-level loop against its recordings: runs a case through the fold and its driver, and compares everything seen."""
+"""The low-level loop against its recordings: runs a case through fold and driver, and compares what was seen."""
 
 from typing import Any
 
 import trio
 import trio.testing
+from turnfold.adapters.schemas import check_with_rust
 from turnfold.core.agent import AgentFold, AgentRules
 from turnfold.effects.agent import AgentEvent, Context, Settled
 from turnfold.effects.agent_vocabulary import Continued, Prompted
@@ -11,7 +12,6 @@ from turnfold.effects.sequence import Seq
 from turnfold.shells.agent_drive import AgentPorts, LoopDriver, Signal
 from turnfold.shells.agent_tools import Toolshed
 
-from tests.oracle.checking import check
 from tests.oracle.scripts import CLOCK, Scripted, ScriptedHooks, ScriptedPort, World, tools_of
 from tests.oracle.verdict import Verdict, judge
 from tests.oracle.wire import Raw, comparable, event_out, message_in, message_out, model_in
@@ -52,10 +52,10 @@ async def _drive(world: World) -> Settled:
     options = dict(case.get("options", {}))
     if "toolExecution" in case:
         options["toolExecution"] = case["toolExecution"]
+    shed = Toolshed(tools, check_with_rust)
     rules = AgentRules(
-        hooks=hooks.configured, options=options, sequential=case.get("toolExecution") == "sequential", check=check
+        hooks=hooks.configured, options=options, sequential=case.get("toolExecution") == "sequential", check=shed.check
     )
-    shed = Toolshed(tools)
     models = {} if case.get("stream") == "missing" else {"": ScriptedPort(world)}
     signal = Signal()
 

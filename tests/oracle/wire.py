@@ -1,7 +1,7 @@
 """Recorded values to ours and back: messages, events, results.
 
-What the recordings cannot say of us, or we of them, is settled here once: arguments of a call that is still arriving are
-compared once it has ended; usage of an answer that is still arriving is compared by its parts.
+What the recordings cannot say of us, or we of them, is settled here once: arguments of a call that is still arriving
+are compared once it has ended; usage of an answer that is still arriving is compared by its parts.
 """
 
 from collections.abc import Mapping
@@ -403,7 +403,8 @@ def difference(ours: Any, theirs: Any, path: str = "$") -> str | None:
     """The first difference between two JSON values, in words; true is not one."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         if ours.keys() != theirs.keys():
-            return f"{path}: members {sorted(ours.keys() - theirs.keys())} too many, {sorted(theirs.keys() - ours.keys())} missing"
+            more, less = sorted(ours.keys() - theirs.keys()), sorted(theirs.keys() - ours.keys())
+            return f"{path}: members {more} too many, {less} missing"
         pairs = [(f"{path}.{name}", ours[name], theirs[name]) for name in ours]
     elif isinstance(ours, list) and isinstance(theirs, list):
         pairs = [(f"{path}[{i}]", one, other) for i, (one, other) in enumerate(zip(ours, theirs, strict=False))]

@@ -504,11 +504,11 @@ async def unreadable_checkpoint(studio: Studio) -> None:
 
 KINDS: tuple[Callable[[Studio], Awaitable[None]], ...] = (
     text_reply, parallel_batch, sequential_batch, tool_error, bad_calls, length_stop, empty_output_retried, empty_twice,
-    truncated, refusal, final_iteration, tool_limit, model_failure, contract_breach, half_pairs, input_after_batch, input_before_batch,
-    superseded_text, superseded_text_discarded, turn_limit, no_input, feed_failure, claim_not_repeated, cancelled,
-    cancelled_model, cancelled_from_outside, crash, resume_after_crash, resume_before_calls, resume_before_outcome,
-    delivered_again, delivered_and_on, failed_and_on, suspended, resumed_after_host, journal_failure, refused_call, stale_attempt,
-    busy, unreadable_checkpoint,
+    truncated, refusal, final_iteration, tool_limit, model_failure, contract_breach, half_pairs, input_after_batch,
+    input_before_batch, superseded_text, superseded_text_discarded, turn_limit, no_input, feed_failure,
+    claim_not_repeated, cancelled, cancelled_model, cancelled_from_outside, crash, resume_after_crash,
+    resume_before_calls, resume_before_outcome, delivered_again, delivered_and_on, failed_and_on, suspended,
+    resumed_after_host, journal_failure, refused_call, stale_attempt, busy, unreadable_checkpoint,
 )  # fmt: skip
 
 

@@ -14,9 +14,9 @@ from turnfold.effects.model import BlockDelta, ModelRequest, ModelStreamed, Stre
 from turnfold.effects.outcome import Delivered
 from turnfold.effects.tool import Invocation
 from turnfold.effects.vocabulary import Effect, Event
+from turnfold.shells.clock import wall_clock
 from turnfold.shells.drive import Driver
 from turnfold.shells.perform import BATCH, Ports
-from turnfold.shells.runtime import wall_clock
 
 from tests.shells.world import EPOCH, Tool, WatchedJournal, World, answer_after, hang, now
 

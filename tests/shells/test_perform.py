@@ -234,6 +234,18 @@ async def test_a_tool_answers_once_and_may_report_before() -> None:
     assert inbox.events == [ToolProgressed(99, 5, ToolResult("half"))]
 
 
+async def test_progress_after_the_end_is_passed_over() -> None:
+    inbox, kept = Inbox(), list[Any]()
+
+    async def body(progress: Any) -> ToolResult:
+        kept.append(progress)
+        return ToolResult("whole")
+
+    await run_tool(body, inbox)
+    await kept[0](ToolResult("late"))
+    assert inbox.events == []
+
+
 @pytest.mark.parametrize(
     ("error", "text"), [(ValueError("no such file"), "no such file"), (TimeoutError(), "TimeoutError")]
 )

@@ -58,7 +58,7 @@ async def test_input_that_arrives_while_a_tool_runs_is_answered_after_the_batch(
 
 
 async def test_a_later_call_of_a_sequential_batch_still_runs_when_input_arrives() -> None:
-    """Once a batch has begun it is carried out whole (run.md: input pre-empts before a batch or after it)."""
+    """Once a batch has begun it is carried out whole."""
     world = World()
 
     async def work(invocation: Invocation) -> str:

@@ -290,7 +290,7 @@ async def crashed(world: World, *, at: str = "run") -> None:
 
 
 async def test_running_calls_of_a_crashed_run_are_settled_by_what_they_are() -> None:
-    """Decisions 4 and 5; run.md 5.5 without sub-agents."""
+    """Decisions 4 and 5."""
     world = World()
     await crashed(world)
     assert {record.status for record in (await world.stored()).calls} == {CallStatus.RUNNING}
@@ -318,7 +318,7 @@ async def test_queued_calls_of_a_crashed_run_were_never_started() -> None:
 
 @pytest.mark.parametrize("handover", [Handover.DETACHED, Handover.SUBMITTED])
 async def test_a_call_that_somebody_else_owns_stays_theirs(handover: Handover) -> None:
-    """Decision 4 and run.md 5.5: the host handed the call over in the transaction of its dispatch."""
+    """Decision 4: the host handed the call over in the transaction of its dispatch."""
     world = World()
     await crashed(world)
     await world.settle("pay", handover=handover, result="order 66 is on its way")
@@ -330,7 +330,7 @@ async def test_a_call_that_somebody_else_owns_stays_theirs(handover: Handover) -
 
 
 async def test_a_call_that_is_awaited_outside_suspends_the_run_until_it_is_settled() -> None:
-    """Section 2.10 (b); nothing else is settled twice, and nobody asks the model meanwhile."""
+    """Nothing else is settled twice, and nobody asks the model meanwhile."""
     world = World()
     await crashed(world)
     await world.settle("pay", status=CallStatus.WAITING, handover=Handover.AWAIT)
@@ -359,7 +359,7 @@ async def test_a_call_that_is_awaited_outside_suspends_the_run_until_it_is_settl
     ],
 )
 async def test_what_the_model_sees_of_a_call_that_its_host_settled(settled: dict[str, Any], told: str) -> None:
-    """Section 5.6, N-13 and N-14."""
+    """N-13 and N-14."""
     world = World()
     await crashed(world)
     await world.settle("pay", **settled)
@@ -398,7 +398,7 @@ async def test_a_resumed_batch_gives_way_to_newer_input_with_a_full_budget() -> 
 
 
 async def test_iterations_carry_over_a_crash() -> None:
-    """Section 2.9: one of two was spent before the crash."""
+    """One of two was spent before the crash."""
     world = World()
     await crashed(world)
     model = ScriptedModel(["done"])

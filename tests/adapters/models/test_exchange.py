@@ -116,6 +116,7 @@ async def test_openai_is_asked_at_its_path_with_a_bearer_token() -> None:
     assert asked.line == "POST /v1/chat/completions?api-version=7 HTTP/1.1"
     assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert asked.headers["content-type"] == "application/json"
+    assert asked.headers["accept-encoding"] == "identity"
     assert asked.body == {
         "model": "the-model",
         "messages": [{"role": "user", "content": "hello"}],
@@ -510,19 +511,21 @@ async def test_an_answer_without_end_is_given_up(limit: str, monkeypatch: pytest
 @in_real_time
 async def test_cancelling_closes_the_connection_at_once() -> None:
     """Decision 47: cancellation is the framework's own, and leaves nothing behind."""
-    closed = trio.Event()
+    sent, closed = trio.Event(), trio.Event()
     _, body, _ = stream_of("openai-chat/plain")
 
     async def answer(stream: trio.SocketStream, asked: Asked) -> None:
         await streams([body[:500]], ends=False)(_Open(stream), asked)
+        sent.set()
         assert await stream.receive_some() == b""
         closed.set()
 
-    async with serving(answer) as server, model_at(server) as model:
-        with trio.move_on_after(0.1) as scope:
-            await ask(model)
-        assert scope.cancelled_caught
-        await closed.wait()
+    async with serving(answer) as server, model_at(server) as model, trio.open_nursery() as nursery:
+        nursery.start_soon(ask, model)
+        await sent.wait()
+        nursery.cancel_scope.cancel()
+        with trio.CancelScope(shield=True):
+            await closed.wait()
 
 
 @in_real_time

@@ -112,7 +112,7 @@ def test_on_this_machine_a_key_may_travel_unencrypted(url: str) -> None:
     ],
 )
 def test_addresses_work_with_and_without_the_protocols_own_part(brand: str, url: str | None, used: str) -> None:
-    assert base_url_for(VENDORS[brand], url, secret=False, allow_http=False) == (used, {})
+    assert base_url_for(VENDORS[brand], url) == (used, {})
 
 
 def test_a_query_goes_with_every_request() -> None:

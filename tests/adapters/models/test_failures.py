@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import trio
-from turnfold.adapters.models.failures import of_exception, of_page, of_report, of_status, retry_after_ms
+from turnfold.adapters.models.failures import NoStreamError, of_exception, of_page, of_report, of_status, retry_after_ms
 from turnfold.effects.transcript import ErrorKind, ModelError
 
 from tests.adapters.models.answers import config_of
@@ -130,6 +130,28 @@ def test_a_report_in_mid_answer_is_a_passing_failure_unless_it_says_more(report:
     assert of_report(CONFIG, {"error": report}).kind == kind
 
 
+@pytest.mark.parametrize("body", ["<html>no</html>", '{"foo": "no"}', '["no"]'])
+def test_what_is_not_said_to_people_is_not_quoted(body: str) -> None:
+    assert "no" not in status(502, body).message.replace("not", "").removeprefix("openai")
+
+
+def test_a_server_that_breaks_down_is_not_a_full_context_whatever_it_says() -> None:
+    assert status(500, "maximum context length").kind == ErrorKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize("name", ["x-request-id", "request-id"])
+def test_the_providers_name_for_the_request_is_kept(name: str) -> None:
+    assert status(500, "no", {name: "req-1"}).request_id == "req-1"
+
+
+def test_a_redirect_says_what_to_do() -> None:
+    assert "redirects are not followed" in status(308, "").message
+
+
+def test_an_error_report_in_place_of_a_stream_is_that_error() -> None:
+    assert of_page(CONFIG, b'{"error": {"code": 429}}').kind == ErrorKind.RATE_LIMITED
+
+
 def test_a_page_in_place_of_a_stream_points_at_the_base_url() -> None:
     for page in (b"<html>", b"", b'{"choices": []}', b"[]"):
         error = of_page(CONFIG, page)
@@ -142,6 +164,7 @@ def test_a_page_in_place_of_a_stream_points_at_the_base_url() -> None:
     ("headers", "wait_ms"),
     [
         ({"retry-after-ms": "1500.4"}, 1_500),
+        ({"retry-after-ms": "-1"}, 0),
         ({"retry-after-ms": "x", "retry-after": "2"}, 2_000),
         ({"retry-after": "0.25"}, 250),
         ({"retry-after": "-5"}, 0),
@@ -199,6 +222,16 @@ def test_a_certificate_that_cannot_be_verified_says_why() -> None:
     wrong = ssl.SSLCertVerificationError(1, "x")
     wrong.verify_message = "Hostname mismatch, certificate is not valid for 'api.openai.com'."
     assert raised(library_error("ConnectError"), wrong).message.endswith(wrong.verify_message)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(503, ErrorKind.UNAVAILABLE), (302, ErrorKind.PROTOCOL), (200, ErrorKind.PROTOCOL)]
+)
+def test_a_page_is_found_behind_what_an_sdk_makes_of_it(status: int, kind: ErrorKind) -> None:
+    page = NoStreamError(status, {"retry-after": "2"}, b"<html>")
+    error = raised(library_error("APIConnectionError"), page)
+    assert error.kind == kind
+    assert error.retry_after_ms == (None if status == 200 else 2_000)
 
 
 def test_a_chain_that_bites_its_tail_is_read_once() -> None:

@@ -1,6 +1,7 @@
 """What a host writes and lists, the same in both stores."""
 
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from turnfold.adapters.stores import (
     UnknownCall,
     UnknownRun,
 )
-from turnfold.effects.feed import InputMessage, Role
+from turnfold.effects.feed import ClaimFailed, InputMessage, Role
 from turnfold.effects.journal import CallUpdate, Changes, Resume, Step
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind, Suspended
 from turnfold.effects.record import CallDecision, CallStatus, Completion, CompletionSource, Handover, ToolCall
@@ -33,7 +34,7 @@ def clock() -> HandClock:
 
 @pytest.fixture(params=["memory", "sqlite"])
 def store(request: pytest.FixtureRequest, folder: Path, clock: HandClock) -> Iterator[AnyStore]:
-    ids = map("id-{}".format, range(1_000))
+    ids = map("id-{}".format, count())
     kind = request.param
     made = (
         MemoryStore(now=clock, new_id=lambda: next(ids))
@@ -167,6 +168,14 @@ async def test_a_listing_shows_the_outcome_and_the_last_step(store: AnyStore, cl
     assert (summary.outcome, summary.updated_at) == (Delivered("done", 3), 1_000_007)
 
 
+async def test_a_host_write_touches_its_run(store: AnyStore, clock: HandClock) -> None:
+    for run in ("a", "b"):
+        await with_calls(store, waiting(), run=run)
+    clock.advance(3)
+    await store.decide("a", "c", CallDecision())
+    assert [(run.run_id, run.updated_at) for run in await store.runs()] == [("a", 1_000_003), ("b", 1_000_000)]
+
+
 async def test_settling_is_an_overlay_and_returns_the_record(store: AnyStore) -> None:
     await with_calls(store, ToolCall("c", CallStatus.RUNNING, 4, name="tool"))
     settled = await store.settle("r", CallUpdate("c", CallStatus.SUCCEEDED, result="ok", completed_at=5))
@@ -179,8 +188,8 @@ async def test_settling_is_an_overlay_and_returns_the_record(store: AnyStore) ->
 async def test_half_a_surrogate_pair_is_replaced_where_it_enters(store: AnyStore) -> None:
     """Decision 45: what is stored can be sent to any provider and written as UTF-8."""
     await with_calls(store, waiting())
-    settled = await store.settle("r", CallUpdate("c", result="a\ud800", error="\udfffb"))
-    assert (settled.result, settled.error) == ("a\ufffd", "\ufffdb")
+    settled = await store.settle("r", CallUpdate("c", result="a\ud800", error="\udfffb", payload='"\ud800"'))
+    assert (settled.result, settled.error, settled.payload) == ("a\ufffd", "\ufffdb", '"\ufffd"')
     decided = await store.decide("r", "c", CallDecision(reason="no\ud800", by="\udc00"))
     assert decided.decision == CallDecision(reason="no\ufffd", by="\ufffd")
     _, kept = await store.append("talk", InputMessage("\ud83d\ude00\ud83d", id="\ud800", meta={"\udc00": "\udc01"}))
@@ -263,6 +272,26 @@ async def test_messages_are_numbered_and_listed(store: AnyStore) -> None:
     assert await store.messages("talk", after=1) == ((2, two),)
     assert await store.messages("talk", after=-5, limit=1) == ((1, replace(one, id="id-0")),)
     assert await store.messages("talk", after=2) == ()
+
+
+async def test_a_listing_gives_a_thousand_at_most(store: AnyStore) -> None:
+    for number in range(1_001):
+        await store.append("talk", InputMessage(f"m{number}"))
+    assert len(await store.messages("talk", limit=10**9)) == 1_000
+    assert [sequence for sequence, _ in await store.messages("talk", after=1_000, limit=10**9)] == [1_001]
+
+
+async def test_a_failed_claim_says_why(store: AnyStore) -> None:
+    feed = store.feed("talk")
+    with pytest.raises(ClaimFailed, match="there is no input to claim"):
+        await feed.claim(0, 1)
+    for number in range(3):
+        await store.append("talk", InputMessage(f"m{number}"))
+    with pytest.raises(ClaimFailed, match="no input above 3 up to 3"):
+        await feed.claim(3, 9)
+    await store.consume("talk", 2)
+    with pytest.raises(ClaimFailed, match="up to 2 was consumed, so 1 cannot be claimed"):
+        await feed.claim(0, 1)
 
 
 async def test_the_same_message_again_is_the_one_that_is_stored(store: AnyStore) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import attrs
 import pytest
+from turnfold.shells.cli import main
 
 from tests.shells.cli.server import Reply, Server, asked
-from turnfold.shells.cli import main
 
 
 @attrs.frozen

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-
 from turnfold.shells.cli import main
 
 PATIENCE_S = 10.0

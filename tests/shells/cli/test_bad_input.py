@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 import trio
+from turnfold.adapters.stores import SqliteStore
 
 from tests.shells.cli.conftest import Cli
 from tests.shells.cli.server import Reply, Server, Status
-from turnfold.adapters.stores import SqliteStore
 
 TOOLS = '''
 def bare(x):

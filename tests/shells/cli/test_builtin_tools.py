@@ -3,7 +3,6 @@
 import re
 
 import pytest
-
 from turnfold.shells.cli.builtin_tools import BUILTIN_TOOLS, calculator, current_time
 
 

@@ -1,4 +1,4 @@
-"""``turnfold demo``: once as it is, with its two processes and its kill; then its judgement on what did not go so well."""
+"""``turnfold demo``: once as it is, with its two processes and its kill; then its script, and how it judges."""
 
 import re
 import subprocess
@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from turnfold.adapters.stores import RunSummary
 from turnfold.core.text import ENGLISH
 from turnfold.effects.journal import Resume

@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
+from turnfold.shells.cli import main, runs
 
 from tests.shells.cli.conftest import Cli
-from turnfold.shells.cli import main, runs
 
 
 def test_help_names_every_command_and_exit_code(bare: Cli) -> None:
@@ -96,6 +96,22 @@ def test_a_reader_that_has_had_enough_is_no_error(cli: Cli) -> None:
     with open(writing, "wb") as nobody:
         result = subprocess.run(command, stdout=nobody, stderr=subprocess.PIPE, timeout=60)
     assert (result.returncode, result.stderr) == (141, b"")
+
+
+def test_closed_streams_are_no_error(cli: Cli) -> None:
+    """As with ``turnfold chat <&- >&- 2>&-``."""
+    command = [sys.executable, "-m", "turnfold.shells.cli", "chat", "--db", str(cli.db)]
+    closing = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *command]
+    assert subprocess.run(closing, timeout=60).returncode == 0
+
+
+def test_a_terminal_that_lacks_a_character_is_no_error(cli: Cli) -> None:
+    cli.on_db("chat", stdin="grüße\n")
+    command = [sys.executable, "-m", "turnfold.shells.cli", "show", "chat-default", "--db", str(cli.db)]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(command, capture_output=True, env=environment, timeout=60)
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert b"You said: gr??e (1)" in result.stdout
 
 
 def test_main_takes_its_arguments_from_the_process(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

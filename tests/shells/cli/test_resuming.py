@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 import trio
+from turnfold.adapters.stores import SqliteStore
+from turnfold.effects.feed import InputMessage
+from turnfold.shells.cli.style import clock_time
 
 from tests.shells.cli.conftest import Cli
 from tests.shells.cli.server import Call, Pause, Reply, Server, Status, asked, results
 from tests.shells.cli.terminal import CTRL_C, CTRL_D, at_terminal, plain
-from turnfold.adapters.stores import SqliteStore
-from turnfold.effects.feed import InputMessage
-from turnfold.shells.cli.style import clock_time
 
 Serve = Callable[[Reply], Server]
 
@@ -77,12 +77,13 @@ def test_a_call_that_was_killed_is_not_repeated(bare: Cli, serve: Serve) -> None
     assert "1 to review" in bare.on_db("runs").out
 
 
-def held_by(cli: Cli, pid: int, lease_ms: int) -> int:
+def held_by(cli: Cli, pid: int, lease_ms: int, message: str = "hello") -> int:
     """Say something in the conversation and begin it as another process would; returns when its lease runs out."""
 
     async def begin() -> int:
         with SqliteStore(cli.db) as store:
-            await store.append("default", InputMessage("hello"))
+            if message:
+                await store.append("default", InputMessage(message))
             meta = {"kind": "chat", "holder": f"{os.uname().nodename}:{pid}"}
             await store.create_run("chat-default", "default", meta)
             await store.journal("chat-default").begin(lease_ms)
@@ -126,6 +127,7 @@ def test_a_person_may_take_a_run_over(cli: Cli) -> None:
     code, seen = at_terminal(cli.monkeypatch, ["chat", "--db", str(cli.db)], script)
     assert code == 0
     assert f"process {os.getpid()} holds the run until" in plain(seen)
+    assert "interrupted" not in plain(seen)
 
 
 @pytest.mark.parametrize("way_out", [CTRL_C, CTRL_D])
@@ -150,6 +152,30 @@ def test_an_interrupted_turn_is_told_and_finished(cli: Cli) -> None:
     code, seen = at_terminal(cli.monkeypatch, ["chat", "--db", str(cli.db)], script)
     assert code == 0
     assert "> hello\nthe last turn was interrupted before it had an answer; going on with it\n" in plain(seen)
+
+
+def test_a_message_that_nobody_began_to_answer_is_answered(cli: Cli, echo: Server) -> None:
+    """As after a crash right after it was said: an earlier answer is not taken for its own."""
+    cli.on_db("chat", stdin="hello\n")
+
+    async def say() -> None:
+        with SqliteStore(cli.db) as store:
+            await store.append("default", InputMessage("and now?"))
+
+    trio.run(say)
+    result = cli.on_db("chat")
+    assert (result.code, result.out) == (0, "You said: and now? (2)\n")
+
+
+def test_a_retry_that_was_killed_is_not_taken_for_the_failure_before_it(bare: Cli, serve: Serve) -> None:
+    server = serve(lambda _: [Status(503, {"error": {"message": "later"}})])
+    bare.on_db("chat", stdin="hello\n")
+    held_by(bare, gone(), 1, message="")
+    server.reply = lambda body: [f"You said: {asked(body)}"]
+    script = (("You said: hello", None), ("> ", CTRL_D))
+    code, seen = at_terminal(bare.monkeypatch, ["chat", "--db", str(bare.db)], script)
+    assert code == 0
+    assert "going on with it" in plain(seen)
 
 
 def test_resume_finishes_a_chat_with_the_settings_it_had(bare: Cli, serve: Serve) -> None:

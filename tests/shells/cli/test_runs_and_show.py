@@ -9,8 +9,6 @@ import termios
 import attrs
 import pytest
 import trio
-
-from tests.shells.cli.conftest import Cli
 from turnfold.adapters.stores import SqliteStore
 from turnfold.effects.journal import Changes, Step
 from turnfold.effects.outcome import Delivered, Failed, FailureKind, Outcome, Suspended
@@ -27,6 +25,9 @@ from turnfold.effects.record import (
 from turnfold.effects.transcript import Usage
 from turnfold.shells.cli import main
 
+from tests.shells.cli.conftest import Cli
+
+RUN = "a-run-with-quite-a-long-name-that-goes-on"
 CALLS = (
     ToolCall(
         "c1",
@@ -85,7 +86,7 @@ def test_runs_are_listed_with_their_state(bare: Cli) -> None:
     result = bare.on_db("runs")
     assert (result.code, result.err) == (0, "")
     heading, *rows = result.out.splitlines()
-    assert heading.split() == ["RUN", "CONVERSATION", "UPDATED", "TRIES", "STATE"]
+    assert heading.split() == ["RUN", "STATE", "TRIES", "UPDATED", "CONVERSATION"]
     states = {row.split()[0]: row for row in rows}
     assert "answered, 1 to review, 2 waiting" in states["answered-run"]
     assert "failed: turn limit" in states["failed-run"]
@@ -131,12 +132,12 @@ def test_show_tells_what_a_run_did(bare: Cli) -> None:
         "        note source: weather",
         "   3  pay  needs review",
         "        not known",
-        "        look at whether it happened: its idempotency key is c2",
+        "        to do: did it happen? its key is c2",
         "   4  delete  awaiting decision",
-        "        look at it waits for a decision: c3",
+        "        to do: decide on c3",
         "        decision approved by Ann go on",
         "   5  ask  waiting",
-        "        look at it is somebody else's to finish (await): c4",
+        "        to do: settle c4 (await)",
         "   6  break  failed",
         "        it broke[2J",
         "   7  said (broken off)  Half a sent",
@@ -168,15 +169,15 @@ def test_show_as_json_has_results_at_full_length(bare: Cli) -> None:
     assert set(run["calls"][0]) == {field.name for field in attrs.fields(ToolCall)} - {"arguments"}
 
 
-@pytest.mark.parametrize("width", [40, 80])
-def test_a_listing_fits_the_terminal(bare: Cli, width: int) -> None:
-    store(bare, "a-run-with-quite-a-long-name-that-goes-on", Failed(FailureKind.TURN_LIMIT, "no"))
+@pytest.mark.parametrize(("command", "width"), [(("runs",), 40), (("runs",), 80), (("show", RUN), 80)])
+def test_what_is_shown_fits_the_terminal(bare: Cli, command: tuple[str, ...], width: int) -> None:
+    store(bare, RUN, Failed(FailureKind.TURN_LIMIT, "no"))
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (24, width))
     with open(slave, "w") as terminal:
         bare.monkeypatch.setattr(sys, "stdout", terminal)
         bare.monkeypatch.setenv("NO_COLOR", "1")
-        assert main(["runs", "--db", str(bare.db)]) == 0
+        assert main([*command, "--db", str(bare.db)]) == 0
         terminal.flush()
         seen = os.read(master, 65536).decode().replace("\r\n", "\n")
     os.close(master)

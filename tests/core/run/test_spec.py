@@ -1,0 +1,36 @@
+"""A set-up that cannot work is refused before anything has happened."""
+
+import pytest
+from turnfold.core.run import Limits, RunSpec, SpecError, rules_for
+from turnfold.core.text import CHINESE, ENGLISH
+from turnfold.effects.tool import ToolSpec
+from turnfold.effects.transcript import ToolDeclaration
+
+ECHO = ToolSpec(ToolDeclaration("echo"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (RunSpec(""), "a run needs an id"),
+        (RunSpec("r", tools=(ECHO, ECHO)), "the tool 'echo' is registered twice"),
+        (RunSpec("r", limits=Limits(iterations=0)), "at least one iteration per turn"),
+        (RunSpec("r", limits=Limits(turns=-1)), "a limit of turns that is not negative"),
+        (RunSpec("r", limits=Limits(lease_ms=0)), "at least a millisecond"),
+        (RunSpec("r", limits=Limits(poll_ms=0)), "at least a millisecond"),
+    ],
+)
+def test_a_wrong_set_up_is_refused(spec: RunSpec, told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        rules_for(spec)
+
+
+def test_functions_for_tools_that_are_not_there_are_refused() -> None:
+    with pytest.raises(SpecError, match="record names are given for tools the run does not have: bash, zsh"):
+        rules_for(RunSpec("r", tools=(ECHO,)), record_names={"zsh": str, "bash": str, "echo": str})
+
+
+def test_the_rules_know_their_tools_by_name_and_speak_english() -> None:
+    rules = rules_for(RunSpec("r", tools=(ECHO,)))
+    assert (rules.tools, rules.words, rules.record_names) == ({"echo": ECHO}, ENGLISH, {})
+    assert rules_for(RunSpec("r"), CHINESE).words is CHINESE
