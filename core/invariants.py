@@ -19,8 +19,7 @@ from ..effects.vocabulary import Effect
 from .loop import Acting
 from .run.debts import due
 from .run.log import EntryKind, decode_entry
-from .run.spec import Rules
-from .run.state import (
+from .run.phases import (
     Beginning,
     CallRunning,
     CallSettled,
@@ -30,11 +29,12 @@ from .run.state import (
     Ended,
     LeaseRenewing,
     NoStep,
-    RunState,
     SavingStep,
     Watched,
     WatchOpening,
 )
+from .run.spec import Rules
+from .run.state import RunState
 
 __all__ = ["OF_A_MOVE", "OF_A_STATE", "OF_WHAT_IS_ASKED", "broken", "debts_are_paid", "promise"]
 
@@ -57,9 +57,10 @@ def tools_run_only_when_saved_as_running(state: RunState) -> bool:
 
 
 def calls_are_written_only_when_their_output_is_saved(state: RunState) -> bool:
-    """Before any call of a batch is written by itself, the output that asked for it is saved with its record."""
-    written = any(live.writing is not None or live.saved_rev for live in state.batch.live.values())
-    return not written or not _output_waits(state)
+    """Before a call is written by itself, the step with its output, which holds its first record, is saved."""
+    saving = state.saving
+    first = [key for key, live in state.batch.live.items() if live.writing is not None and not live.saved_rev]
+    return not first or (isinstance(saving.phase, NoStep) and saving.calls.keys().isdisjoint(first))
 
 
 def the_model_is_asked_only_when_all_is_saved(state: RunState) -> bool:

@@ -7,12 +7,14 @@ a frozen value: what a listener keeps never changes, and what a hook wants chang
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Any
 
-from .model import BlockDelta, BlockEnded, BlockStarted, ModelChoice
-from .partial import Partial
+from .model import BlockDelta, BlockEnded, BlockStarted, DeltaKind, ModelChoice
+from .partial import Partial, text_so_far
 from .sequence import Seq
 from .tool import ToolResult, ToolSpec
 from .transcript import AssistantMessage, Message, ToolResultMessage
+from .transcript.partial_json import partial_json
 from .values import field, frozen
 
 __all__ = [
@@ -68,6 +70,15 @@ class MessageUpdated:
     def message(self) -> AssistantMessage:
         """The answer so far. Made when asked for, so that an event costs what its delta carries."""
         return self.partial.message
+
+    @property
+    def arguments(self) -> Any:
+        """What the arguments of the call that grew hold so far, for display; nothing when it is no call that grew.
+
+        Read when asked for, from their beginning: who shows long ones feeds the deltas to a ``PartialJson``.
+        """
+        block = self.partial.blocks[self.delta.index]
+        return partial_json(text_so_far(block)) if block.kind is DeltaKind.CALL else None
 
 
 @frozen

@@ -263,13 +263,18 @@ class Agent(AgentSettings):
 
         driver = LoopDriver(fold, self._ports(shed, hooks), sink, trace=self._trace, grace_s=self._grace_s)
         self._in_use = shed
-        self._driver, self._driving, self._taker = driver, anyio.get_current_task().id, take
+        self._driver, self._taker = driver, take
         self._idle = anyio.Event()
         self._broken.clear()
         state = fold.start(self._view.talk, self.model, self.thinking_level)
         self._view = started_view(self._view)
+
+        async def drive() -> Settled:
+            self._driving = anyio.get_current_task().id
+            return await driver.run(state, first)
+
         try:
-            return await _to_the_end(driver, lambda: driver.run(state, first))
+            return await _to_the_end(driver, drive)
         finally:
             self._driver = self._driving = self._taker = self._in_use = None
             self._queues = replace(self._queues, held=False)
@@ -315,22 +320,27 @@ async def _nobody(event: AgentEvent) -> None:
 
 
 async def _to_the_end(driver: LoopDriver, run: Callable[[], Awaitable[Settled]]) -> Settled:
-    """Let a run end by itself although its caller is cancelled: it is aborted, and has ``SETTLE_S`` seconds."""
+    """Let a run end by itself although its caller is cancelled: it is aborted, and has ``SETTLE_S`` seconds.
+
+    It has a task of its own, since asyncio's cancellation of a task knows no shield.
+    """
     settled: Settled | None = None
-    async with anyio.create_task_group() as tasks:
-        with anyio.CancelScope(shield=True) as shield:
+    over, shield = anyio.Event(), anyio.CancelScope(shield=True)
 
-            async def abort_when_cancelled() -> None:
-                try:
-                    await anyio.sleep_forever()
-                finally:
-                    if settled is None:
-                        shield.deadline = anyio.current_time() + SETTLE_S
-                        driver.abort()
-
-            tasks.start_soon(abort_when_cancelled)
+    async def execute() -> None:
+        nonlocal settled
+        with shield:
             settled = await run()
-        tasks.cancel_scope.cancel()
+        over.set()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(execute)
+        try:
+            await over.wait()
+        finally:
+            if settled is None:
+                shield.deadline = anyio.current_time() + SETTLE_S
+                driver.abort()
     if settled is None:
         raise TimeoutError(f"the cancelled run could not end within {SETTLE_S:g} seconds")
     return settled

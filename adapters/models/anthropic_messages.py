@@ -1,9 +1,10 @@
 """Anthropic's Messages API.
 
-Read ``build_request`` for the way out and ``MessagesReader`` for the way back. Extended thinking, caching and the like
-are options: members of the body that go in last (``cache_control={"type": "ephemeral"}``; ``thinking`` with a budget for
-models before 4.6, which do not know the adaptive one that a ``reasoning`` level asks for). The version of the API is the SDK's; it is a header that can be set. A
-system message in mid-conversation, which only some models take, is put into the one system prompt there is.
+Read ``build_request`` for the way out and ``MessagesReader`` for the way back. Caching and the like are options:
+members of the body that go in last (``cache_control={"type": "ephemeral"}``). So is ``thinking`` with a budget, for
+models before 4.6; later ones know the adaptive thinking that a ``reasoning`` level asks for. The version of the API
+is the SDK's, and is a header that can be set. A system message in mid-conversation, which only some models take, is
+put into the one system prompt there is.
 """
 
 import json

@@ -61,7 +61,7 @@ class ModelConfig:
     key_may_travel: bool = True
 
     def serving(self, request: ModelRequest) -> "ModelConfig":
-        """This configuration for one request: with the model it chose, if that is this vendor's, and the key it brought.
+        """This configuration for one request: with the model it chose, if it is this vendor's, and the key it brought.
 
         A key comes as the option ``api_key``, resolved for this one call (decision 49); raises ``ConfigError`` where it
         may not be sent.

@@ -41,6 +41,9 @@ DRAIN_S = 0.1
 """How long to wait for the end of the bytes when nothing of interest can follow: a drained connection is used again."""
 
 
+_ANY_URL = ("all://", "http://", "https://")
+
+
 class RemoteModel:
     """A ``ModelPort`` on top of an SDK. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
 
@@ -131,6 +134,7 @@ class RemoteModel:
         """The SDK's client, made when it is first needed."""
         if self._client is None:
             patience = self.config.patience
+            local = is_loopback(urlsplit(self.config.base_url).hostname or "")
             http = self._sdk.DefaultAsyncHttpxClient(
                 timeout=self._sdk.Timeout(
                     connect=patience.connect_s,
@@ -139,7 +143,8 @@ class RemoteModel:
                     pool=patience.connect_s,
                 ),
                 follow_redirects=False,
-                trust_env=not is_loopback(urlsplit(self.config.base_url).hostname or ""),
+                trust_env=not local,
+                mounts=dict.fromkeys(_ANY_URL) if local else {},  # some SDKs read proxies all the same
                 event_hooks={"response": [_refuse_pages]},
             )
             self._client = self._protocol.connect(self._sdk, self.config, http)

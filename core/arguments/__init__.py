@@ -1,8 +1,8 @@
-"""The arguments of tool calls: whether they fit a tool's schema, what is done so that they do, and what the model is told.
+"""Arguments of tool calls: whether they fit a schema, what is done so that they do, and what the model is told.
 
 Reading order: ``prepared`` (a tool's schema, made ready once), ``dialect`` and ``references`` (any schema as one of a
-single dialect), ``coercion`` (arguments in the wrong clothes), ``wording`` (the lines of an error). The checking itself is
-a library's, which is handed in (``effects.schema``). ``keywords``, ``numbers`` and ``received`` serve the others.
+single dialect), ``coercion`` (arguments in the wrong clothes), ``wording`` (the lines of an error). The checking itself
+is a library's, which is handed in (``effects.schema``). ``keywords``, ``numbers`` and ``received`` serve the others.
 """
 
 from .coercion import DEPTH_MAX

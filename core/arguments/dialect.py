@@ -1,8 +1,8 @@
 """Any schema as one of a single dialect: what every checker is handed, and all that coercion and wording ever see.
 
-Schemas come in five drafts, often mixed. Here the words of all of them are taken at once, whatever ``$schema`` says, and
-written as draft 2020-12 would: lists of ``items`` become ``prefixItems``, references become pointers to ``$defs``. What
-says nothing about values is left out. Read ``document_of`` first, then ``_Writing``.
+Schemas come in five drafts, often mixed. Here the words of all of them are taken at once, whatever ``$schema`` says,
+and written as draft 2020-12 would: lists of ``items`` become ``prefixItems``, references become pointers to ``$defs``.
+What says nothing about values is left out. Read ``document_of`` first, then ``_Writing``.
 
 What cannot be written so is refused, with the place, when the tool is registered: a reference to another document, two
 references or both kinds of tuple in one place. So is what a checker could not survive: schemas that refer to themselves
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from ...effects.schema import Document, SchemaError, Way
-from .keywords import IN_PLACE, LISTS, NAMED, ONE, PLAIN, REFERENCES, TYPES, as_list, as_mapping, children
+from .keywords import IN_PLACE, LISTS, NAMED, PLAIN, REFERENCES, TYPES, as_list, as_mapping, children
 from .references import References, Target, inside
 
 __all__ = ["TUPLE", "document_of", "plain", "target_of"]
@@ -32,8 +32,11 @@ _NOWHERE = "nowhere"
 
 def document_of(schema: Any) -> Document:
     """The schema as a document for a checker; raises ``SchemaError``."""
-    document = _Writing(schema).document()
-    _Branching(document).check()
+    try:
+        document = _Writing(schema).document()
+        _Branching(document).check()
+    except RecursionError:
+        raise SchemaError((), "it is nested too deeply") from None
     return document
 
 

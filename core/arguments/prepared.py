@@ -1,19 +1,21 @@
 """A tool's schema, made ready once, and what it says to the arguments of a call.
 
-``check`` is the pipeline: arguments that are valid as they were sent are taken as they are; otherwise nulls that say
-*missing* go; if that is not enough, values are coerced; and what is not valid then is an error, whatever it is (decisions
-20, 45 and 46 h). The text of the error says where and why, and shows what was received.
+``ToolArguments.check`` is the pipeline: arguments that are valid as they were sent are taken as they are; otherwise
+nulls that say *missing* go; if that is not enough, values are coerced; and what is not valid then is an error, whatever
+it is (decisions 20, 45 and 46 h). The text of the error says where and why, and shows what was received.
 """
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from ...effects.schema import Document, Schema, SchemaChecker, SchemaError
+from ...effects.schema import Document, Schema, SchemaChecker, SchemaError, Way
 from ...effects.values import frozen
-from .coercion import DEPTH_MAX, Coercion, too_deep
+from .coercion import DEPTH_MAX, Coercion, too_deep, with_defaults
 from .dialect import document_of
+from .keywords import as_mapping, children
 from .received import received
-from .wording import lines
+from .wording import Line, lines
 
 __all__ = ["LINES_MAX", "Accepted", "ToolArguments", "prepare"]
 
@@ -44,23 +46,22 @@ class ToolArguments:
         ``arguments`` are JSON of any kind, not only an object. Text in them should be clean (decision 45).
         """
         if too_deep(arguments):
-            return self._error(
-                [("root", f"must not be nested more than {DEPTH_MAX} levels deep")], "(too deep to show)"
-            )
-        coercion = Coercion(self.document, self.schema)
-        value = coercion.with_defaults(arguments) if self.defaulting else arguments
+            deep = f"must not be nested more than {DEPTH_MAX} levels deep"
+            return self._error([("root", deep)], "(nested too deep to be shown)")
+        value = with_defaults(self.document, arguments) if self.defaulting else arguments
         if self.schema.accepts(value):
             return Accepted(value)
         if self.coercing:
+            coercion = Coercion(self.document, self.schema)
             value = coercion.without_nulls(value)
-            value = value if self.schema.accepts(value) else coercion.coerced(value)
-        failures = self.schema.failures(value)
-        if not failures:
-            return Accepted(value)
-        return self._error(islice(lines(self.document, self.schema, value, failures), LINES_MAX), received(arguments))
+            if not self.schema.accepts(value):
+                value = coercion.coerced(value)
+            if self.schema.accepts(value):
+                return Accepted(value)
+        return self._error(lines(self.document, self.schema, value), received(arguments))
 
-    def _error(self, wrong: Any, shown: str) -> str:
-        listed = "\n".join(f"  - {path}: {problem}" for path, problem in wrong)
+    def _error(self, wrong: Iterable[Line], shown: str) -> str:
+        listed = "\n".join(f"  - {path}: {problem}" for path, problem in islice(wrong, LINES_MAX))
         return f'Validation failed for tool "{self.name}":\n{listed}\n\nReceived arguments:\n{shown}'
 
 
@@ -69,8 +70,22 @@ def prepare(
 ) -> ToolArguments:
     """Make a tool's schema ready, once; ``name`` is how error texts call the tool.
 
+    ``coercing``: arguments may be changed so that they fit, and nulls left out. ``defaulting``: missing members get
+    their defaults, before anything else.
+
     Raises ``SchemaError`` for a schema that is none, that refers to other documents, or that a checker cannot handle or
     could not survive, and with ``defaulting`` for a default that is not valid itself.
     """
     document = document_of(schema)
-    return ToolArguments(name, document, checker(document), coercing, defaulting)
+    ready = ToolArguments(name, document, checker(document), coercing, defaulting)
+    if defaulting:
+        _check_defaults(ready.schema, document, ())
+    return ready
+
+
+def _check_defaults(schema: Schema, part: Any, at: Way) -> None:
+    node = as_mapping(part) or {}
+    if "default" in node and not schema.accepts(node["default"], at):
+        raise SchemaError((*at, "default"), "the default is not valid itself")
+    for way, child in children(node):
+        _check_defaults(schema, child, (*at, *way))

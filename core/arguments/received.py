@@ -1,7 +1,7 @@
 """JSON as people read it: indented by two spaces, numbers and the order of members as JavaScript has them."""
 
-from collections.abc import Iterable, Iterator, Mapping
 import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from .keywords import as_list, as_mapping
@@ -29,18 +29,18 @@ def received(value: Any) -> str:
 def in_order(names: Iterable[str]) -> list[str]:
     """Names of members in JavaScript's order: those that could be indices by their number, then the others."""
     listed = list(names)
-    indices = [name for name in listed if _INDEX.fullmatch(name) and int(name) <= _INDEX_MAX]
+    indices = {name: int(name) for name in listed if _INDEX.fullmatch(name) and int(name) <= _INDEX_MAX}
     if not indices:
         return listed
-    return [*sorted(indices, key=int), *(name for name in listed if name not in indices)]
+    return [*sorted(indices, key=indices.__getitem__), *(name for name in listed if name not in indices)]
 
 
 def _written(value: Any, line: str) -> Iterator[str]:
     mapping, items = as_mapping(value), as_list(value)
     if mapping:
-        yield from _nested("{", "}", [(f"{_text(name)}: ", mapping[name]) for name in in_order(mapping)], line)
+        yield from _nested("{}", [(f"{_text(name)}: ", mapping[name]) for name in in_order(mapping)], line)
     elif items:
-        yield from _nested("[", "]", [("", item) for item in items], line)
+        yield from _nested("[]", [("", item) for item in items], line)
     elif mapping is not None:
         yield "{}"
     elif items is not None:
@@ -49,24 +49,26 @@ def _written(value: Any, line: str) -> Iterator[str]:
         yield _scalar(value)
 
 
-def _nested(opening: str, closing: str, items: list[tuple[str, Any]], line: str) -> Iterator[str]:
+def _nested(brackets: str, items: list[tuple[str, Any]], line: str) -> Iterator[str]:
     inner = line + "  "
     for index, (name, item) in enumerate(items):
-        yield "," if index else opening
+        yield "," if index else brackets[0]
         yield inner
         yield name
         yield from _written(item, inner)
     yield line
-    yield closing
+    yield brackets[1]
 
 
 def _scalar(value: Any) -> str:
     if isinstance(value, str):
         return _text(value)
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
     text = number_text(value)
-    return text if text[-1:].isdigit() else "null"
+    return text if text[-1].isdigit() else "null"
 
 
 def _text(text: str) -> str:

@@ -1,8 +1,8 @@
 """What the references of a schema mean: places in the same document, found as pointers, anchors and identifiers say.
 
-Nothing is ever fetched. A reference that names another document is an error of the schema; one to a place that does not
-exist in this one means nothing, and accepts nothing (``resolve`` returns ``None``). Dynamic references are resolved where
-they stand, which is the same for a document that holds no second one with the same anchor.
+Nothing is ever fetched. A reference that names another document is an error of the schema; one to a place that does
+not exist in this one means nothing, and accepts nothing (``resolve`` returns ``None``). Dynamic references are resolved
+where they stand, which is the same for a document that holds no second one with the same anchor.
 """
 
 import re

@@ -6,8 +6,9 @@
 from .errors import IllegalEvent
 from .fold import Fold
 from .moves import table
+from .phases import Ended
 from .spec import DEFAULT_LIMITS, Limits, ModelSpec, Rules, RunSpec, SpecError, rules_for
-from .state import Ended, RunState
+from .state import RunState
 
 __all__ = [
     "DEFAULT_LIMITS",

@@ -27,19 +27,10 @@ from ...effects.transcript.encoding import decode_content, encode_content
 from ...effects.values import replace
 from ..loop import Acting, begin, settle, startable
 from ..text import Words, fill
+from .phases import CallQueued, CallRunning, CallSettled, CallSettling, CallStarting, Closing
 from .process import block_view
 from .spec import Rules
-from .state import (
-    Batch,
-    CallQueued,
-    CallRunning,
-    CallSettled,
-    CallSettling,
-    CallStarting,
-    Closing,
-    LiveCall,
-    RunState,
-)
+from .state import Batch, LiveCall, RunState
 
 __all__ = [
     "abandon_writes", "call_record", "cut_calls", "empty_batch", "error_text", "interrupted_outcome", "live_calls", "model_content", "on_call_saved",

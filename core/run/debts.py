@@ -14,9 +14,7 @@ from ...effects.vocabulary import Order
 from ..loop import Acting
 from .calls import parse_arguments
 from .identity import Desk, mint
-from .saving import build_step
-from .spec import Rules
-from .state import (
+from .phases import (
     Beginning,
     CallRunning,
     CallSettling,
@@ -25,15 +23,16 @@ from .state import (
     Ended,
     LeaseHeld,
     LeaseRenewing,
-    LiveCall,
     NoStep,
-    RunState,
     SavingStep,
     Unwatched,
     Watched,
     WatchOpening,
     Working,
 )
+from .saving import build_step
+from .spec import Rules
+from .state import LiveCall, RunState
 from .turns import final_iteration
 
 __all__ = ["due"]

@@ -11,10 +11,11 @@ from ...effects.transcript import ZERO_USAGE, ModelError, clean_text
 from ...effects.values import replace
 from ..loop import Asking, rest
 from .calls import abandon_writes, cut_calls
+from .phases import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, Unwatched
 from .process import keep_text, withdraw
 from .saving import saved, want
 from .spec import Rules
-from .state import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, RunState, Unwatched
+from .state import RunState
 
 __all__ = ["advance_closing", "close_run", "end_busy", "fail", "on_attempt_ended", "on_unwritable"]
 

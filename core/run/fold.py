@@ -13,8 +13,9 @@ from .errors import IllegalEvent
 from .gates import advance
 from .handlers import Wanted, Withdrawn
 from .moves import ANSWERS, MOVES, STREAMS, Move
+from .phases import Ended
 from .spec import Rules
-from .state import Ended, RunState
+from .state import RunState
 
 __all__ = ["Fold"]
 

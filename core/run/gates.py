@@ -10,9 +10,7 @@ from ..loop import Acting
 from .calls import start_calls, waiting
 from .ending import advance_closing, close_run, fail
 from .inputs import fresh_poll, newer_input, polled, want_claim
-from .saving import saved, want
-from .spec import Rules
-from .state import (
+from .phases import (
     BetweenIterations,
     BetweenTurns,
     Claiming,
@@ -22,11 +20,13 @@ from .state import (
     Looping,
     Opening,
     Recovering,
-    RunState,
     Unwatched,
     Watched,
     Working,
 )
+from .saving import saved, want
+from .spec import Rules
+from .state import RunState
 from .turns import close_batch, drop_batch, next_iteration, supersede
 
 __all__ = ["advance"]

@@ -42,9 +42,10 @@ from ...effects.tool import ToolCutOff, ToolFailed, ToolReturned
 from ...effects.transcript import ZERO_USAGE
 from ...effects.values import frozen, replace
 from . import calls, ending, inputs, saving, turns
+from .phases import Beginning, Closing, LeaseHeld, LeaseRenewing, NoStep, Opening, SavingStep, Unwatched
 from .recovery import restore
 from .spec import Rules
-from .state import Beginning, Closing, Lease, LeaseHeld, LeaseRenewing, NoStep, Opening, RunState, SavingStep, Unwatched
+from .state import Lease, RunState
 
 __all__ = [
     "Wanted", "Withdrawn", "on_begun", "on_call_refused", "on_call_saved", "on_cancel", "on_cancel_early", "on_claimed",

@@ -10,9 +10,10 @@ from ...effects.transcript import AssistantMessage, Message, Sealed, TextPart, U
 from ...effects.values import replace
 from .ending import fail
 from .log import Entry, EntryKind
+from .phases import Opening, Unwatched, Watched, WatchOpening
 from .saving import hold
 from .spec import Rules
-from .state import Opening, RunState, Unwatched, Watched, WatchOpening
+from .state import RunState
 
 __all__ = [
     "enter_input", "fresh_poll", "newer_input", "on_claimed", "on_polled", "on_signalled", "on_watched", "polled",
@@ -69,16 +70,17 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules) -> RunState:
     claim, asked = event.claim, state.feed.claim
     assert asked is not None
     after, through = asked
-    feed = replace(state.feed, claim=None, claiming=False)
+    state = replace(state, feed=replace(state.feed, claim=None, claiming=False))
     if isinstance(state.life, Opening):
         if claim.boundary != through or not claim.messages:
             return _breach(state, rules, f"the feed did not repeat the claim up to {through}: it gave {_told(claim)}")
-        return replace(state, feed=feed, life=Opening(replayed=True))
+        return replace(state, life=Opening(replayed=True))
     if not claim.messages:
         return _breach(state, rules, f"the feed claimed no messages above {after}")
     if not after < claim.boundary <= through:
         return _breach(state, rules, f"the feed was asked to claim {after + 1} to {through}, and claimed {_told(claim)}")
-    return replace(state, feed=replace(feed, after=after, claimed=claim.boundary, latest=claim.boundary))
+    feed = replace(state.feed, after=after, claimed=claim.boundary, latest=claim.boundary)
+    return replace(state, feed=feed)
 
 
 def enter_input(state: RunState, messages: tuple[InputMessage, ...]) -> tuple[RunState, tuple[Sealed, ...]]:

@@ -40,11 +40,9 @@ from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed
 from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
 from ...effects.values import frozen
 from . import handlers
-from .spec import Rules
-from .state import (
+from .phases import (
     Beginning,
     CallRunning,
-    CallSettled,
     CallSettling,
     CallStarting,
     Closing,
@@ -52,7 +50,6 @@ from .state import (
     LeaseRenewing,
     Opening,
     Recovering,
-    RunState,
     SavingStep,
     Unstarted,
     Unwatched,
@@ -60,6 +57,8 @@ from .state import (
     WatchOpening,
     Working,
 )
+from .spec import Rules
+from .state import RunState
 
 __all__ = ["ANSWERS", "MOVES", "STREAMS", "Move", "table"]
 
@@ -128,9 +127,9 @@ LIFE: Mapping[tuple[type, type], Move] = {
     **_rows(AttemptRefused, (Beginning,), Move("end: another executor holds the run", handlers.on_refused)),
     **_rows(AttemptStale, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_stale)),
     **_rows(JournalFailed, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_journal_failed)),
-    **_rows(CallRefused, _UNDER_WAY, Move("fail: only hand-overs may be refused", handlers.on_call_refused)),
+    **_rows(CallRefused, (Recovering, Working, Closing), Move("fail: only hand-overs may be refused", handlers.on_call_refused)),
     **_rows(AttemptEnded, (Closing,), Move("the lease is given back", handlers.on_ended)),
-    **_rows(FeedFailed, (Recovering, Opening, Working), Move("close as failed", handlers.on_feed_failed)),
+    **_rows(FeedFailed, (Opening, Working), Move("close as failed", handlers.on_feed_failed)),
     **_rows(FeedFailed, (Closing, Ended), Move("nothing: no input is wanted any more", handlers.on_feed_gone, True)),
     **_rows(Woke, _ANY_TIME, Move("look at the deadlines; woken too early, ask again", handlers.on_woke, True)),
 }
@@ -166,7 +165,6 @@ MODEL: Mapping[tuple[type, type], Move] = {
 CALLS: Mapping[tuple[type, type], Move] = {
     **_rows(CallSaved, (CallStarting,), Move("run the tool, unless its owner settled it", handlers.on_call_saved)),
     **_rows(CallSaved, (CallSettling,), Move("settled: the result is final", handlers.on_call_saved)),
-    **_rows(CallSaved, (CallSettled,), Move("nothing more to do", handlers.on_call_saved)),
     **_rows(ToolProgressed, (CallRunning,), Move("nothing: records do not show progress", _nothing, True)),
     **_rows(
         (ToolReturned, ToolFailed, ToolCutOff), (CallRunning,), Move("save the outcome", handlers.on_tool_answer)

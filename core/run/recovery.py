@@ -17,20 +17,10 @@ from .ending import fail
 from .head import Head, decode_head
 from .keys import Keys
 from .log import Entry, EntryKind, decode_entry
+from .phases import BetweenIterations, BetweenTurns, CallSettled, Concluding, Recovering
 from .process import block_view, show
 from .spec import Rules
-from .state import (
-    Batch,
-    BetweenIterations,
-    BetweenTurns,
-    CallSettled,
-    Concluding,
-    LiveCall,
-    LogTail,
-    Recovering,
-    RunState,
-    Saving,
-)
+from .state import Batch, LiveCall, LogTail, RunState, Saving
 
 __all__ = ["restore"]
 

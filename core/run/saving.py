@@ -11,7 +11,8 @@ from ...effects.transcript import Sealed
 from ...effects.values import replace
 from .head import Head, encode_head
 from .log import Entry, EntryKind, encode_entry
-from .state import NoStep, RunState, Saving, SavingStep
+from .phases import NoStep, SavingStep
+from .state import RunState, Saving
 
 __all__ = [
     "build_step", "cut_last", "drop_blocks", "hold", "on_step_saved", "record_output", "record_superseded", "saved",

@@ -8,7 +8,6 @@ nothing in flight.
 from collections.abc import Mapping
 
 from ...effects.display import Operation
-from ...effects.lifecycle import RunResult
 from ...effects.outcome import Outcome
 from ...effects.record import Block, BlockKind, PlanTask, ToolCall
 from ...effects.sequence import Seq
@@ -17,126 +16,20 @@ from ...effects.values import field, region
 from ..loop import Loop
 from .head import Head
 from .keys import Keys
-
-__all__ = [
-    "Batch", "Beginning", "BetweenIterations", "BetweenTurns", "CallPhase", "CallQueued", "CallRunning", "CallSettled",
-    "CallSettling", "CallStarting", "Claiming", "Clock", "Closing", "Concluding", "Ended", "FeedRegion", "Lease",
-    "LeaseHeld", "LeasePhase", "LeaseRenewing", "LifePhase", "LiveCall", "LogTail", "Looping", "ModelRegion", "NoLease",
-    "Opening", "Process", "Recovering", "Resting", "RunState", "Saving", "SavingPhase", "SavingStep", "StreamedBlock",
-    "Tickets", "Turn", "TurnPhase", "Unstarted", "Unwatched", "WatchOpening", "WatchPhase", "Watched", "Working",
-    "NoStep",
-]
-
-
-# --- life: what the execution as a whole is doing
-
-
-@region
-class Unstarted:
-    """Nothing has happened yet."""
-
-
-@region
-class Beginning:
-    """The attempt is asked for. A cancellation that arrives meanwhile waits for the answer."""
-
-    cancelled: str | None = None
-
-
-@region
-class Recovering:
-    """Calls that an earlier execution left open are being settled; nothing else happens before that is saved.
-
-    ``replay`` says whether the last claim is to be repeated after that.
-    """
-
-    replay: bool = False
-
-
-@region
-class Opening:
-    """The feed is being watched and the last claim repeated; then the run goes on where it was."""
-
-    replayed: bool
-
-
-@region
-class Working:
-    """Turns are taken."""
-
-
-@region
-class Closing:
-    """The outcome is decided. What is in flight is cut off and settled, the last step is saved, the lease given back.
-
-    ``save`` asks for a last step with the outcome, whose mark is ``mark`` once it is wanted; ``writable`` is false when
-    the journal cannot be, or must not be, written any more.
-    """
-
-    outcome: Outcome
-    save: bool = True
-    writable: bool = True
-    mark: int | None = None
-    giving_back: bool = False
-    given_back: bool = False
-
-
-@region
-class Ended:
-    """Nothing is in flight and nothing follows."""
-
-    result: RunResult
-
-
-LifePhase = Unstarted | Beginning | Recovering | Opening | Working | Closing | Ended
-
-
-# --- turn: a claim of input and what follows it
-
-
-@region
-class BetweenTurns:
-    """No turn is under way; the answer to poll ``poll`` says whether one begins, and ``delivered`` what holds if not."""
-
-    poll: int | None = None
-    delivered: Outcome | None = None
-
-
-@region
-class Claiming:
-    """Input is being claimed."""
-
-
-@region
-class Looping:
-    """The loop asks its model or carries out a batch; calls wait for the step with mark ``mark``."""
-
-    mark: int = 0
-
-
-@region
-class BetweenIterations:
-    """A batch is over. Its step is saved (``mark``), then a fresh poll (``poll``) says whether newer input pre-empts."""
-
-    mark: int
-    poll: int | None = None
-
-
-@region
-class Concluding:
-    """The model said ``text`` and nothing more. Its step is saved, then a fresh poll says whether it is delivered."""
-
-    text: str
-    mark: int
-    poll: int | None = None
-
-
-@region
-class Resting:
-    """The run is over, or not yet there."""
-
-
-TurnPhase = Resting | BetweenTurns | Claiming | Looping | BetweenIterations | Concluding
+from .phases import (
+    CallPhase,
+    CallQueued,
+    LeasePhase,
+    LifePhase,
+    NoLease,
+    NoStep,
+    Resting,
+    SavingPhase,
+    TurnPhase,
+    Unstarted,
+    Unwatched,
+    WatchPhase,
+)
 
 
 @region
@@ -147,9 +40,6 @@ class Turn:
     turns: int = 0
     iterations: int = 0
     text_retries: int = 0
-
-
-# --- the main agent's model call
 
 
 @region
@@ -165,40 +55,6 @@ class ModelRegion:
     cancelled: bool = False
     call_id: str = ""
     late: Usage = ZERO_USAGE
-
-
-# --- calls of the running batch
-
-
-@region
-class CallQueued:
-    """Not started."""
-
-
-@region
-class CallStarting:
-    """Its record is being saved as running; the tool runs after that and never before."""
-
-
-@region
-class CallRunning:
-    """The tool is asked for (``ticket``), or about to be."""
-
-    ticket: int | None = None
-    cut: bool = False
-
-
-@region
-class CallSettling:
-    """Its final record is being saved."""
-
-
-@region
-class CallSettled:
-    """Its record is final or another's to finish, and is saved."""
-
-
-CallPhase = CallQueued | CallStarting | CallRunning | CallSettling | CallSettled
 
 
 @region
@@ -226,9 +82,6 @@ class Batch:
     cut: bool = False
 
 
-# --- the process record
-
-
 @region
 class StreamedBlock:
     """A block of the answer under way, as viewers know it: no block at all while its text is the candidate."""
@@ -251,25 +104,6 @@ class Process:
     usage: Usage = ZERO_USAGE
     plan: tuple[PlanTask, ...] = ()
     calls: Seq[ToolCall] = field(factory=Seq)
-
-
-# --- saving
-
-
-@region
-class NoStep:
-    """No step is in flight."""
-
-
-@region
-class SavingStep:
-    """A step is in flight, covering every mark up to ``mark``."""
-
-    ticket: int
-    mark: int
-
-
-SavingPhase = NoStep | SavingStep
 
 
 @region
@@ -309,29 +143,6 @@ class Saving:
     outcome: Outcome | None = None
 
 
-# --- feed
-
-
-@region
-class Unwatched:
-    """No subscription."""
-
-    wanted: bool = False
-
-
-@region
-class WatchOpening:
-    """The subscription is asked for."""
-
-
-@region
-class Watched:
-    """The subscription is in effect."""
-
-
-WatchPhase = Unwatched | WatchOpening | Watched
-
-
 @region
 class FeedRegion:
     """Input: what was claimed, the latest that is known of, and polls by number (``wanted`` > ``asked`` >= ``answered``).
@@ -349,29 +160,6 @@ class FeedRegion:
     claim: tuple[int, int] | None = None
     claiming: bool = False
     seen: Keys = field(factory=Keys)
-
-
-# --- lease and clock
-
-
-@region
-class NoLease:
-    """The run is not ours to write."""
-
-
-@region
-class LeaseHeld:
-    """The run is ours."""
-
-
-@region
-class LeaseRenewing:
-    """The run is ours, and the lease is being renewed, counted from ``since``."""
-
-    since: int
-
-
-LeasePhase = NoLease | LeaseHeld | LeaseRenewing
 
 
 @region

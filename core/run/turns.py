@@ -24,10 +24,11 @@ from .calls import call_record, empty_batch, live_calls, record_name, result_mes
 from .ending import fail
 from .inputs import enter_input
 from .log import Entry, EntryKind
+from .phases import Concluding, Looping
 from .process import block_view, finalise, keep_text, show, show_growth, withdraw
 from .saving import cut_last, drop_blocks, hold, record_output, record_superseded, touch
 from .spec import Rules
-from .state import Batch, Concluding, Looping, RunState
+from .state import Batch, RunState
 
 __all__ = [
     "drop_batch", "final_iteration", "iterate", "next_iteration", "on_model_broke", "on_model_cut_off",

@@ -19,11 +19,12 @@ from ...effects.journal import (
     StepSaved,
 )
 from ...effects.lifecycle import Publish, RunEnded, RunResult
-from ...effects.model import CallModel, CancelModel
+from ...effects.model import CancelModel
 from ...effects.record import ToolCall
-from ...effects.tool import CancelTool, RunTool
+from ...effects.tool import CancelTool
+from ...effects.transcript import ZERO_USAGE, Usage
+from ...effects.transcript import ZERO_USAGE, Usage
 from ...effects.vocabulary import Effect, Event, Order
-
 from .scenario import Output
 
 __all__ = ["Answer", "Executor", "JournalOrder", "Pending", "is_journal_order"]
@@ -71,6 +72,7 @@ class Executor:
         self.attempt = 0
         self.claimed = 0
         self.asked_model = 0
+        self.usage: dict[int, Usage] = {}
         self.fresh = False
         self._fresh_polls: set[int] = set()
         self.told: dict[str, ToolCall] = {}
@@ -106,13 +108,16 @@ class Executor:
     def hear(self, event: Event) -> None:
         """Note what an event tells it that the world must remember.
 
-        ``fresh`` is whether it knows of all input that was there when its last write was acknowledged: by a poll that was
+        ``usage`` is what was stored before (ticket 0), and what the model last reported in each call. ``fresh`` is whether it knows of all input that was there when its last write was acknowledged: by a poll that was
         asked afterwards, or by a claim.
         """
         match event:
             case AttemptBegun(begun=begun):
                 self.attempt = begun.attempt
+                self.usage[0] = begun.resume.usage
                 self._write_acknowledged()
+            case ModelStreamed(ticket=ticket, deltas=deltas):
+                self.usage.update({ticket: delta.usage for delta in deltas if isinstance(delta, UsageReported)})
             case StepSaved():
                 self._write_acknowledged()
             case CallSaved(call=call):
@@ -127,8 +132,14 @@ class Executor:
                 pass
 
     def _write_acknowledged(self) -> None:
+        self.usage: dict[int, Usage] = {}
         self.fresh = False
         self._fresh_polls.clear()
+
+    @property
+    def spent(self) -> Usage:
+        """All tokens the run has used, as far as this execution was told."""
+        return sum(self.usage.values(), ZERO_USAGE)
 
     def settled(self, ticket: int) -> None:
         """The last answer to an order is in."""

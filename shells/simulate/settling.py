@@ -24,16 +24,18 @@ def settle(world: World) -> None:
     while world.alive:
         run_on(world)
     for _ in range(len(world.scenario.outputs) + 8):
-        last = next_execution(world)
-        outcome = last.result.outcome if last.result else None
+        last = world.last if world.over else next_execution(world)
+        outcome = last.result.outcome if last and last.result else None
         match outcome:
-            case Delivered(boundary=boundary) if boundary == len(world.conversation.messages):
+            case Delivered(boundary=boundary):
+                if boundary != len(world.conversation.messages):
+                    world.fail("what is delivered undisturbed answers all input there is", "")
                 _again(world, outcome)
                 world.verdict()
                 return
             case Suspended(waits_for=waits_for):
                 _wait(world, outcome, waits_for)
-            case Failed(kind=FailureKind.TURN_LIMIT) | Failed(kind=FailureKind.FEED) if _no_way_on(world, outcome):
+            case Failed() if _no_way_on(world, outcome):
                 return
             case _:
                 continue
@@ -97,6 +99,6 @@ def _wait(world: World, outcome: Suspended, waits_for: tuple[str, ...]) -> None:
 
 def _no_way_on(world: World, outcome: Failed) -> bool:
     """Whether a failure is the end by rights: no turns are left, or there never was any input."""
-    if outcome.kind is FailureKind.TURN_LIMIT:
-        return bool(world.scenario.limits.turns)
-    return not world.conversation.messages
+    if outcome.kind is FailureKind.FEED:
+        return not world.conversation.messages
+    return outcome.kind is FailureKind.TURN_LIMIT and bool(world.scenario.limits.turns)

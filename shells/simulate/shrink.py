@@ -91,8 +91,11 @@ class _Shrinking:
     def _simplify(self) -> None:
         for place in reversed(range(len(self.scenario.outputs))):
             for plain in ((), (says(f"answer {place}"),), (calls(("charge", "{}")),)):
-                outputs = self.scenario.outputs
-                if outputs[place : place + 1] == plain or self._try(_with_outputs(self.scenario, place, plain), self.story):
+                if self.scenario.outputs[place : place + 1] == plain:
+                    break
+                smaller = _with_outputs(self.scenario, place, plain)
+                # With less to say there is less to wait for.
+                if any(self._try(smaller, story) for story in (self.story, *_with_less_waiting(self.story))):
                     break
         for trouble in Trouble:
             if trouble in self.scenario.troubles:
@@ -112,6 +115,18 @@ _PLAIN = tuple(
 _PLAIN_SPEC = tuple(
     (name, getattr(Scenario().spec, name)) for name in ("tools", "limits", "sequential", "discard_undelivered")
 )
+
+
+def _with_less_waiting(story: Story) -> Iterator[Story]:
+    """The story with fewer ordinary steps before one of its choices."""
+    waited = 0
+    for place, name in enumerate(story):
+        if not name:
+            waited += 1
+            continue
+        for count in range(1, waited + 1):
+            yield (*story[: place - count], *story[place:])
+        waited = 0
 
 
 def _with_outputs(scenario: Scenario, place: int, outputs: tuple[Output, ...]) -> Scenario:

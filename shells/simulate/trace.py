@@ -5,8 +5,10 @@ recorded as values and rendered only when somebody looks, since nearly nobody ev
 """
 
 import re
+from hashlib import blake2b
 
 from ...effects.clock import WakeAt
+from ...effects.codec import encode_effect, encode_event
 from ...effects.feed import ClaimInput, FeedFailed, FeedPolled, InputClaimed, PollFeed
 from ...effects.journal import (
     AttemptBegun,
@@ -19,8 +21,17 @@ from ...effects.journal import (
     Step,
 )
 from ...effects.lifecycle import CancelAsked, Publish, RunEnded, RunResult, RunStarted
-from ...effects.model import BlockDelta, BlockStarted, CallModel, Delta, ModelBroke, ModelStreamed, StreamFailed
-from ...effects.model import DeltaKind, StreamFinished
+from ...effects.model import (
+    BlockDelta,
+    BlockStarted,
+    CallModel,
+    Delta,
+    DeltaKind,
+    ModelBroke,
+    ModelStreamed,
+    StreamFailed,
+    StreamFinished,
+)
 from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
 from ...effects.record import ToolCall
 from ...effects.tool import RunTool, ToolFailed
@@ -53,6 +64,15 @@ class Trace:
     def add(self, executor: int, event: Event | str, effects: tuple[Effect, ...] = ()) -> None:
         """Record one thing."""
         self.lines.append(Line(executor, event, effects))
+
+    def digest(self) -> str:
+        """A digest of all events and effects as they are written: two runs that agree in it agree in every byte."""
+        digest = blake2b(digest_size=16)
+        for line in self.lines:
+            digest.update(line.event.encode() if isinstance(line.event, str) else encode_event(line.event))
+            for effect in line.effects:
+                digest.update(encode_effect(effect))
+        return digest.hexdigest()
 
     def __len__(self) -> int:
         return len(self.lines)

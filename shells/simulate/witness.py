@@ -7,16 +7,14 @@ and results that were given, and compares them with each other and with the inpu
 from collections.abc import Iterable
 
 from ...core.run import Rules
-from ...core.text import fill
 from ...effects.feed import InputMessage
 from ...effects.journal import SaveCall, SaveStep, Step
 from ...effects.lifecycle import RunResult
 from ...effects.model import CallModel
 from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
-from ...effects.record import BlockKind, CallStatus, ToolCall
+from ...effects.record import BlockKind, CallStatus, Handover, ToolCall
 from ...effects.tool import RunTool
-from ...effects.transcript import AssistantMessage, Message, Sealed, ToolResultMessage, UserMessage, parts_of
-from ...effects.transcript import TextPart
+from ...effects.transcript import AssistantMessage, Message, Sealed, TextPart, ToolResultMessage, UserMessage, parts_of
 from ...effects.vocabulary import Order
 from .executor import Executor
 from .store import Stored
@@ -138,7 +136,8 @@ class Witness:
                 if isinstance(item, Sealed) and item.raw not in log:
                     raise Complaint("the model is asked only when all outputs before are stored")
         for key, call in stored.calls.items():
-            if key in self.starts and not call.settled and not call.handover:
+            owned = call.handover not in (Handover.NONE, Handover.AWAIT)
+            if key in self._running and not call.settled and not owned:
                 raise Complaint("the model is asked only when all calls before are stored as settled", key)
 
     def model_said(self, text: str, inputs: int) -> None:
@@ -159,12 +158,27 @@ class Witness:
             if new is not None and old.handover and (old.handover, old.status) != (new.handover, new.status):
                 raise Complaint("a call that was handed over is its owner's to write", key)
         for key, call in after.calls.items():
-            if call.status == CallStatus.RUNNING:
-                self._running.add(key)
+            if call is not before.calls.get(key):
+                self._check_record(call)
         if any(one > two for one, two in zip(_counts(before), _counts(after), strict=True)):
             raise Complaint("the usage that is stored never decreases")
         self._check_outcome(before.outcome, after.outcome, len(messages))
         self._check_blocks(after)
+
+    def _check_record(self, call: ToolCall) -> None:
+        """Whether a record that was just written tells the truth about what its tool did."""
+        key, words = call.id, self._rules.words
+        if call.status == CallStatus.RUNNING:
+            self._running.add(key)
+        if key in self._hosted:
+            return
+        started = key in self.starts
+        if started and call.result == words.never_started:
+            raise Complaint("a record that says that its call never began is right", key)
+        if not started and call.status == CallStatus.SUCCEEDED:
+            raise Complaint("a record that says that its call succeeded is right", key)
+        if key not in self._running and call.result in (words.interrupted, words.needs_review):
+            raise Complaint("only a call that was stored as running may have begun", key)
 
     def _check_outcome(self, before: Outcome | None, after: Outcome | None, latest: int) -> None:
         if isinstance(after, Delivered) and after != before:
@@ -179,6 +193,10 @@ class Witness:
         for block in stored.blocks.values():
             if block.kind is BlockKind.TOOL_CALL and block.call_id not in stored.calls:
                 raise Complaint("a stored block's call is stored", block.id)
+        linked = {block.call_id for block in stored.blocks.values()}
+        for key, call in stored.calls.items():
+            if key not in linked and not call.parent_id:
+                raise Complaint("no record is stored before the output that it is part of", key)
 
     def step(self, step: Step) -> None:
         """A step reaches the store."""
@@ -208,6 +226,8 @@ class Witness:
                     raise Complaint("a run fails only for what happened to it", f"{kind.value}: {failed.message}")
             case _:
                 raise Complaint("every end is named")
+        if result.usage != executor.spent:
+            raise Complaint("every token that was reported is counted once", f"{result.usage}, not {executor.spent}")
         self._check_screen(executor, result)
         if executor.attempt == stored.attempt and not executor.blamed & {"journal", "stale"}:
             self._check_result(result, stored)
@@ -247,22 +267,12 @@ class Witness:
     # --- the end of the world
 
     def verdict(self, stored: Stored) -> None:
-        """Whether the records tell the truth about what the tools did."""
-        words = self._rules.words
+        """When a run is over nothing is left open, and no record says that a call never began that did."""
         for key, call in stored.calls.items():
-            if key in self._hosted:
-                continue
-            started = key in self.starts
             if not call.settled and not call.handover:
                 raise Complaint("when a run is over no call is open", f"{key} is {call.status}")
-            dropped = fill(words.cancelled, name=call.name, call_id=call.call_id)
-            if started and call.result in (words.never_started, dropped):
+            if call.result == self._rules.words.never_started and key in self.starts and key not in self._hosted:
                 raise Complaint("a record that says that its call never began is right", key)
-            if not started and call.status == CallStatus.SUCCEEDED:
-                raise Complaint("a record that says that its call succeeded is right", key)
-            if key not in self._running and call.result in (words.interrupted, words.needs_review):
-                raise Complaint("only a call that was stored as running may have begun", key)
-
 
 
 class Blind(Witness):

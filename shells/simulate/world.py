@@ -6,12 +6,12 @@ happen next, ``settling`` how a world is brought to its end. After every event a
 is broken raises ``PromiseBroken`` with the whole story.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NoReturn
 
-from ...core.invariants import broken, promise
-from ...core.run import Fold, IllegalEvent, Rules, rules_for
+from ...core.invariants import OF_WHAT_IS_ASKED, broken, promise
+from ...core.run import Fold, IllegalEvent, Rules, RunState, rules_for
 from ...effects.feed import FeedFailed, InputClaimed, InputSignalled, WatchFeed
 from ...effects.journal import AttemptBegun, AttemptStale, CallUpdate, JournalFailed
 from ...effects.lifecycle import CancelAsked, RunStarted
@@ -125,11 +125,17 @@ class World:
         if hasattr(event, "ticket") and event.ticket not in executor.pending:
             executor.answered.append(event)
         self.trace.add(executor.number, event, effects)
-        if self.watch is Watch.CLOSELY:
-            names = broken(before, after, effects, self.rules)
-            if names:
-                self.fail(names[0], promise(names[0]))
+        names = self._broken(before, after, effects)
+        if names:
+            self.fail(names[0], promise(names[0]))
         self._take(executor, effects)
+
+    def _broken(self, before: RunState, after: RunState, effects: tuple[Effect, ...]) -> Sequence[str]:
+        if self.watch is Watch.CLOSELY:
+            return broken(before, after, effects, self.rules)
+        if self.watch is Watch.NOT_AT_ALL:
+            return ()
+        return [holds.__name__ for effect in effects for holds in OF_WHAT_IS_ASKED if not holds(effect)]
 
     def refuse(self, executor: Executor, events: Iterable[Event]) -> None:
         """Deliver events that cannot happen: each must be illegal, and none may leave a trace."""

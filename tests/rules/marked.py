@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from turnfold.core.agent import table as agent_table
 from turnfold.core.run import table
 
 from tests.rules.tree import ROOT
@@ -23,6 +24,7 @@ __all__ = ["MAKERS", "documents", "marked", "rewritten"]
 # The name of a part → what makes it. Each name is used in one place.
 MAKERS: Mapping[str, Callable[[], str]] = {
     "moves": table,
+    "agent-moves": agent_table,
     "one-turn": worked_example,
     "embedding": lambda: _quoted("tests/shells/embedding_example.py"),
 }

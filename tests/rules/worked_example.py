@@ -4,7 +4,16 @@ from collections.abc import Iterator
 
 from turnfold.core.run import Fold, RunSpec, rules_for
 from turnfold.effects.clock import WakeAt
-from turnfold.effects.feed import Claim, ClaimInput, FeedPolled, FeedWatched, InputClaimed, InputMessage, PollFeed, WatchFeed
+from turnfold.effects.feed import (
+    Claim,
+    ClaimInput,
+    FeedPolled,
+    FeedWatched,
+    InputClaimed,
+    InputMessage,
+    PollFeed,
+    WatchFeed,
+)
 from turnfold.effects.journal import (
     AttemptBegun,
     AttemptEnded,

@@ -13,8 +13,9 @@ from turnfold.core.loop import Acting, Item, Loop, Resting
 from turnfold.core.run import calls, debts, gates, recovery, turns
 from turnfold.core.run.calls import put
 from turnfold.core.run.keys import Keys
+from turnfold.core.run.phases import CallRunning, CallStarting, Opening
 from turnfold.core.run.spec import Rules
-from turnfold.core.run.state import CallRunning, CallStarting, LiveCall, Opening, RunState
+from turnfold.core.run.state import LiveCall, RunState
 from turnfold.core.text import Words
 from turnfold.effects.journal import CallSaved
 from turnfold.effects.outcome import Delivered, Outcome

@@ -3,15 +3,19 @@
 import contextlib
 import functools
 import json
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Any
 
 import trio
-from turnfold.adapters.models import RemoteModel
-from turnfold.effects.model import Delta, ModelRequest
+from turnfold.adapters.models import RemoteModel, make_model
+from turnfold.effects.model import Delta, ModelRequest, StreamFailed
 from turnfold.effects.sequence import Seq
-from turnfold.effects.transcript import UserMessage
+from turnfold.effects.transcript import ModelError, UserMessage
 
+from tests.adapters.models.answers import BRANDS
+
+KEY = "sk-a-very-secret-key"
 REQUEST = ModelRequest("call-1", Seq([UserMessage("hello")]))
 
 
@@ -117,3 +121,46 @@ async def ask(model: RemoteModel, request: ModelRequest = REQUEST) -> list[Delta
     """All deltas of one answer."""
     async with contextlib.aclosing(model.stream(request)) as deltas:
         return [delta async for delta in deltas]
+
+
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Open:
+    """A stream that is not closed."""
+
+    def __init__(self, stream: trio.SocketStream) -> None:
+        self._stream = stream
+
+    async def send_all(self, data: bytes) -> None:
+        await self._stream.send_all(data)
+
+    async def aclose(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+
+def model_at(server: Loopback | str, protocol: str = "openai-chat", **options: Any) -> RemoteModel:
+    """A model that asks the server, or whoever is at the address."""
+    url = server if isinstance(server, str) else server.url
+    return make_model(BRANDS[protocol], "the-model", url, KEY, **options)
+
+
+async def failure_of(answer: Answer, protocol: str = "openai-chat", **options: Any) -> ModelError:
+    """The error that a model makes of this answer."""
+    async with serving(answer) as server, model_at(server, protocol, **options) as model:
+        *_, last = await ask(model)
+    assert isinstance(last, StreamFailed)
+    assert_no_secret(last)
+    return last.error
+
+
+def assert_no_secret(failed: StreamFailed) -> None:
+    """A failure is one line, and nothing in it that must not be told."""
+    assert "\n" not in failed.error.message
+    for text in (repr(failed), failed.error.message):
+        assert KEY not in text
+        assert "secret" not in text

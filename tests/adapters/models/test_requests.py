@@ -195,6 +195,25 @@ def test_a_budget_for_thinking_leaves_room_for_an_answer() -> None:
     assert body_of("anthropic-messages", asking(max_output_tokens=4_001), config)["max_tokens"] == 4_001
 
 
+@pytest.mark.parametrize(
+    ("level", "openai", "anthropic"),
+    [("minimal", "minimal", "low"), ("high", "high", "high"), ("off", None, None), ("", None, None)],
+)
+def test_a_level_of_reasoning_is_said_in_each_protocols_way(level: str, openai: Any, anthropic: Any) -> None:
+    request = asking(options={"reasoning": level})
+    assert body_of("openai-chat", request).get("reasoning_effort") == openai
+    body = body_of("anthropic-messages", request)
+    assert body.get("output_config") == (anthropic and {"effort": anthropic})
+    assert body.get("thinking") == (anthropic and {"type": "adaptive"})
+    for protocol in PROTOCOLS:
+        assert "reasoning" not in body_of(protocol, request)
+
+
+def test_reasoning_that_is_no_level_is_a_member_of_the_body() -> None:
+    config = config_of("openai-chat", options={"reasoning": {"effort": "none"}})
+    assert body_of("openai-chat", asking(), config)["reasoning"] == {"effort": "none"}
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_options_go_in_last_the_requests_after_the_models(protocol: str) -> None:
     config = config_of(protocol, options={"model": "a", "top_k": 1, "stop": ["x"]})

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from threading import get_ident
 
 import pytest
 import trio
@@ -17,6 +18,7 @@ from turnfold.adapters.stores import (
     StoreError,
     StoreLocked,
     TooLarge,
+    sqlite_schema,
 )
 from turnfold.adapters.stores.sqlite_schema import APPLICATION_ID, SCHEMA_VERSION
 from turnfold.effects.feed import InputMessage
@@ -163,6 +165,42 @@ def test_a_file_that_stays_locked_is_named(path: Path) -> None:
     other.close()
 
 
+def test_opening_waits_for_who_is_just_making_the_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SqliteStore(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = DELETE")
+    other.execute("BEGIN EXCLUSIVE")
+    # The other one is done when the store has begun to wait.
+    monkeypatch.setattr(sqlite_schema, "sleep", lambda _: other.in_transaction and other.execute("COMMIT"))
+    SqliteStore(path).close()
+    other.close()
+
+
+def test_a_file_that_another_process_made_in_between_is_taken_as_it_is(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_wal = sqlite_schema._use_wal
+    others: list[SqliteStore] = []
+
+    def slow(connection: sqlite3.Connection, place: Path) -> None:
+        if not others:
+            monkeypatch.undo()
+            others.append(SqliteStore(path))
+        use_wal(connection, place)
+
+    monkeypatch.setattr(sqlite_schema, "_use_wal", slow)
+    SqliteStore(path).close()
+    (other,) = others
+    other.close()
+
+
+def test_what_else_keeps_a_file_from_opening_is_not_waited_for(path: Path) -> None:
+    SqliteStore(path).close()
+    path.with_name("runs.db-wal").mkdir()
+    with pytest.raises(CannotOpen, match=r"cannot open .*runs\.db"):
+        SqliteStore(path)
+
+
 async def test_a_closed_store_says_so(path: Path) -> None:
     store = SqliteStore(path)
     journal, feed = store.journal("r"), store.feed("talk")
@@ -301,6 +339,7 @@ async def test_a_write_that_waits_too_long_says_so_and_writes_nothing(path: Path
         other.execute("ROLLBACK")
         other.close()
         assert (await store.append("talk", InputMessage("m")))[0] == 1
+        assert await store._access.read(lambda connection: connection.execute("PRAGMA busy_timeout").fetchone()) == (0,)
 
 
 async def test_reading_does_not_wait_for_a_writer(path: Path) -> None:
@@ -332,6 +371,15 @@ async def test_the_disk_is_waited_for_when_asked(path: Path, full_sync: bool, mo
     with SqliteStore(path, full_sync=full_sync) as store:
         found = await store._access.read(lambda connection: connection.execute("PRAGMA synchronous").fetchone())
         assert found == (mode,)
+
+
+@pytest.mark.parametrize("full_sync", [False, True])
+async def test_the_loop_waits_for_no_disk(path: Path, full_sync: bool) -> None:
+    """Full synchronisation is a thread's business; anything else is faster done at once."""
+    threads: list[int] = []
+    with SqliteStore(path, full_sync=full_sync, now=lambda: threads.append(get_ident()) or 1) as store:
+        await store.journal("r").begin(60_000)
+    assert (get_ident() in threads) is not full_sync
 
 
 async def test_a_step_writes_the_same_at_the_thousandth_as_at_the_tenth(path: Path) -> None:

@@ -113,6 +113,19 @@ def test_thinking_and_calls_arrive_too() -> None:
     assert answers_of(world)[0].parts == (ThinkingPart("hm"), CallPart("a", "clock", '{"x":1}'))
 
 
+def test_arguments_that_still_arrive_can_be_looked_at() -> None:
+    deltas = (
+        Started(),
+        BlockStarted(0, DeltaKind.CALL, "a", "clock"),
+        BlockDelta(0, '{"zone": "Eu'),
+        BlockStarted(1, DeltaKind.TEXT),
+        StreamFinished(StopReason.TOOL_USE),
+    )
+    world = World(answers=[deltas]).prompt("hi")
+    updates = [event for event in world.events if isinstance(event, MessageUpdated)]
+    assert [update.arguments for update in updates] == [{}, {"zone": "Eu"}, None]
+
+
 def test_what_was_told_earlier_stays_as_it_was() -> None:
     world = World(answers=[(*TEXT, StreamFinished())]).prompt("hi")
     first = next(event for event in world.events if isinstance(event, MessageUpdated))

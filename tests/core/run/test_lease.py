@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from turnfold.core.run import IllegalEvent, Limits
-from turnfold.core.run.state import LeaseHeld, NoLease
+from turnfold.core.run.phases import LeaseHeld, NoLease
 from turnfold.effects.clock import WakeAt, Woke
 from turnfold.effects.feed import FeedPolled, PollFeed
 from turnfold.effects.journal import (

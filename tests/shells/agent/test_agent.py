@@ -1,5 +1,6 @@
 """The agent, under trio and under asyncio: what it does, tells, refuses, and leaves behind."""
 
+import asyncio
 from typing import Any
 
 import anyio
@@ -626,7 +627,9 @@ def test_arguments_are_checked_and_coerced_by_the_tools_schema(backend: str) -> 
 
 def test_a_schema_that_cannot_be_checked_is_refused_when_the_tool_is_given(backend: str) -> None:
     tool = Tool(noon)
-    tool.spec = replace(tool.spec, declaration=ToolDeclaration("clock", parameters={"type": "nonsense"}))
+    tool.spec = replace(
+        tool.spec, declaration=ToolDeclaration("clock", parameters={"properties": {"x": {"pattern": "("}}})
+    )
     with pytest.raises(SchemaError):
         Agent(Model(), tools=[tool])
     agent = Agent(Model(), tools=[Tool(noon)])
@@ -734,6 +737,25 @@ def test_cancelling_the_caller_ends_the_run_by_its_rules_first(backend: str) -> 
         assert scope.cancelled_caught
         assert unbalanced(log.events) is None
         assert briefly(agent)[-2:] == ["R!a", "A!"]
+        assert not agent.state.is_running
+
+    run(backend, scene)
+
+
+def test_cancelling_a_task_of_asyncio_ends_the_run_by_its_rules_too(backend: str) -> None:
+    if backend != "asyncio":
+        pytest.skip("trio has scopes only, which the test above cancels")
+
+    async def scene() -> None:
+        log = Log()
+        agent = Agent(Model(use(call("a"))), tools=[Tool(never)], grace_s=0)
+        agent.subscribe(log)
+        task = asyncio.create_task(agent.prompt("hi"))
+        await anyio.wait_all_tasks_blocked()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert unbalanced(log.events) is None
         assert not agent.state.is_running
 
     run(backend, scene)

@@ -1,0 +1,63 @@
+"""What the simulator found in the fold, each in the smallest world that showed it, kept so that it stays repaired."""
+
+import pytest
+from turnfold.effects.journal import SaveCall, StepSaved
+from turnfold.effects.outcome import Delivered
+from turnfold.shells.simulate import Behaviour, Scenario, World, breaks_off, calls, run_schedule, says
+
+from tests.simulation.demo import troubled
+
+TEXT = Scenario(outputs=(says("Done."),))
+CALL = Scenario(outputs=(calls(("charge", "{}")), says("Done.")))
+HANGING = Scenario(outputs=(calls(("crawl", "{}")),), behaviours={"crawl": Behaviour.HANGS})
+
+
+def run(scenario: Scenario, *names: str | int) -> World:
+    """The world after a story: numbers are ordinary steps, names are what happens instead."""
+    steps = [step for name in names for step in ([""] * name if isinstance(name, int) else [name])]
+    world = run_schedule(troubled(scenario), steps)
+    assert [name for name in world.names if name] == [name for name in names if isinstance(name, str)]
+    return world
+
+
+def test_a_model_call_that_broke_is_not_withdrawn_once_more() -> None:
+    """It had answered; withdrawing it left the run waiting for a second answer that nobody owed (decision 28)."""
+    run(Scenario(outputs=(breaks_off(says("never whole")),)))
+    run(TEXT, 5, "cuts off CallModel")
+
+
+def test_a_poll_waits_for_the_claim_in_flight() -> None:
+    """Both were wanted, only one was asked, and the other stayed owed without anything to remind the run of it."""
+    run(TEXT, 3, "sleeps")
+
+
+def test_an_execution_that_became_stale_asks_for_nothing_as_it_ends() -> None:
+    """It ended and asked for another step in the same breath (decision 9)."""
+    run(TEXT, 6, "a rival takes over", "answers BeginAttempt", "answers SaveStep")
+
+
+def test_a_poll_that_outlives_its_subscription_is_still_taken_off_the_list() -> None:
+    """The feed region went on believing that it was in flight."""
+    run(TEXT, 3, "fails WatchFeed")
+
+
+def test_cancelling_a_run_that_has_delivered_leaves_the_delivered_outcome_stored() -> None:
+    """A failed outcome took its place, although nothing had happened since (decision 2)."""
+    world = run(TEXT, 10, "a rival takes over", 1, "is cancelled")
+    assert world.stored.outcome == Delivered("Done.", 1)
+
+
+def test_a_run_that_is_woken_too_early_asks_to_be_woken_again() -> None:
+    """The only wake-up was spent, so the lease of a run with a long tool was never renewed (rule 8 of the fold)."""
+    run(HANGING, 4, "wakes early")
+    run(HANGING, 9, "wakes early")
+
+
+@pytest.mark.parametrize("ending", ["is cancelled", "fails WatchFeed"])
+def test_no_call_is_written_before_the_step_with_its_output(ending: str) -> None:
+    """A run that closed while the step was in flight wrote records of calls whose output might never be stored."""
+    world = run(CALL, 6, ending)
+    saved = next(place for place, line in enumerate(world.trace.lines) if isinstance(line.event, StepSaved))
+    asked = [effect for line in world.trace.lines[: saved + 1] for effect in line.effects]
+    written = [effect for effect in world.trace.lines[saved].effects if isinstance(effect, SaveCall)]
+    assert [effect for effect in asked if isinstance(effect, SaveCall)] == written != []
