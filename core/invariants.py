@@ -1,8 +1,8 @@
 """What holds of every run at any time, as predicates with names; the docstring of each is the promise.
 
-Nothing in the fold asks these. Tests and the simulator do, after every event: ``broken`` is the one question, and answers
-with the names of the promises that do not hold. Three kinds: of a state, of a move from one state to the next, and of
-what an event made the run ask for. ``DEBTS`` apart: it asks the fold again, so it needs the rules.
+Nothing in the fold asks these. Tests and the simulator do, after every event: ``broken`` is the one question, and
+answers with the names of the promises that do not hold. They are of three kinds: of a state, of a move from one state
+to the next, and of what an event made the run ask for. ``debts_are_paid`` stands apart: it asks the fold again.
 """
 
 from collections.abc import Callable, Iterable
@@ -123,7 +123,7 @@ def results_are_those_of_settled_calls(state: RunState) -> bool:
     if not isinstance(acting, Acting) or isinstance(state.life, Closing | Ended):
         return True
     settled = {live.index for live in state.batch.live.values() if isinstance(live.phase, CallSettled)}
-    return acting.results.keys() == settled and len(acting.calls) == len(state.batch.live)
+    return set(acting.results) == settled and len(acting.calls) == len(state.batch.live)
 
 
 def calls_begin_in_order(state: RunState) -> bool:
@@ -297,4 +297,3 @@ _PROMISES = {
 
 def _output_waits(state: RunState) -> bool:
     return any(decode_entry(raw).kind is EntryKind.OUTPUT for raw in state.saving.log.ready)
-

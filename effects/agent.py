@@ -39,9 +39,6 @@ __all__ = [
 ]
 
 
-# --- what listeners are told
-
-
 @frozen
 class AgentStarted:
     """A run begins."""
@@ -146,9 +143,6 @@ AgentEvent = (
 )
 
 
-# --- what hooks see
-
-
 @frozen
 class Context:
     """A conversation and the tools that may be called in it."""
@@ -168,9 +162,6 @@ class Turn:
     results: tuple[ToolResultMessage, ...]
     context: Context
     new_messages: Seq[Message]
-
-
-# --- what hooks answer
 
 
 class FinishAction(StrEnum):
@@ -222,9 +213,6 @@ class TurnUpdate:
     messages: tuple[Message, ...] = ()
     model: ModelChoice | None = None
     thinking_level: str | None = None
-
-
-# --- how it ends
 
 
 @frozen

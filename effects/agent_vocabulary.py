@@ -30,9 +30,6 @@ __all__ = [
 ]
 
 
-# --- how a run begins, and how it is stopped
-
-
 @frozen
 class Prompted:
     """A run begins with these messages."""
@@ -62,9 +59,6 @@ class AbortAsked:
     """Somebody wants the run to stop: ports, tools and hooks see it, and are cut off after a grace (decision 47)."""
 
     at: int
-
-
-# --- telling
 
 
 @frozen

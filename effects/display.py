@@ -8,9 +8,24 @@ from .record import BlockKind, PlanTask, Standing
 from .values import frozen, replace
 
 __all__ = [
-    "AppendCandidate", "AppendText", "BadOperation", "BlockView", "CallView", "ClearCandidate", "DeltaGap",
-    "DeltaMismatch", "DisplayDelta", "Operation", "RemoveBlocks", "SetPlan", "Snapshot", "UpsertBlock", "apply_delta",
-    "merge_deltas", "merge_operations", "text_bytes",
+    "AppendCandidate",
+    "AppendText",
+    "BadOperation",
+    "BlockView",
+    "CallView",
+    "ClearCandidate",
+    "DeltaGap",
+    "DeltaMismatch",
+    "DisplayDelta",
+    "Operation",
+    "RemoveBlocks",
+    "SetPlan",
+    "Snapshot",
+    "UpsertBlock",
+    "apply_delta",
+    "merge_deltas",
+    "merge_operations",
+    "text_bytes",
 ]
 
 

@@ -13,8 +13,21 @@ from .record import MediaRef
 from .values import frozen
 
 __all__ = [
-    "NO_META", "Claim", "ClaimFailed", "ClaimInput", "Feed", "FeedFailed", "FeedPolled", "FeedWatched", "InputClaimed",
-    "InputMessage", "InputSignalled", "PollFeed", "Role", "Watch", "WatchFeed",
+    "NO_META",
+    "Claim",
+    "ClaimFailed",
+    "ClaimInput",
+    "Feed",
+    "FeedFailed",
+    "FeedPolled",
+    "FeedWatched",
+    "InputClaimed",
+    "InputMessage",
+    "InputSignalled",
+    "PollFeed",
+    "Role",
+    "Watch",
+    "WatchFeed",
 ]
 
 NO_META: Mapping[str, str] = {}
@@ -52,9 +65,6 @@ class Claim:
     boundary: int
 
 
-# --- orders
-
-
 @frozen
 class WatchFeed:
     """Subscribe to new input until the run ends. Answered by ``FeedWatched`` and then by any number of signals."""
@@ -77,9 +87,6 @@ class ClaimInput:
     ticket: int
     after: int
     through: int
-
-
-# --- answers
 
 
 @frozen
@@ -123,9 +130,6 @@ class FeedFailed:
     at: int
     ticket: int
     message: str
-
-
-# --- the port
 
 
 class Watch(Protocol):

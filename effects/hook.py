@@ -45,9 +45,6 @@ __all__ = [
 ]
 
 
-# --- queues
-
-
 @frozen
 class PollSteering:
     """Has anybody something to say now? Asked at the start, after each turn, and before one for which nothing waits."""
@@ -78,9 +75,6 @@ class FollowUpsReturned:
     at: int
     ticket: int
     messages: tuple[Message, ...] = ()
-
-
-# --- turns
 
 
 @frozen
@@ -115,9 +109,6 @@ class FinishTurnReturned:
     at: int
     ticket: int
     action: FinishAction | None = None
-
-
-# --- requests
 
 
 @frozen
@@ -171,9 +162,6 @@ class ConvertedReturned:
     at: int
     ticket: int
     change: Rewrite
-
-
-# --- calls
 
 
 @frozen
@@ -265,9 +253,6 @@ class AfterToolReturned:
     at: int
     ticket: int
     patch: ResultPatch | None = None
-
-
-# --- what any hook may be
 
 
 @frozen

@@ -14,14 +14,34 @@ from .transcript import ZERO_USAGE, Usage
 from .values import frozen, replace
 
 __all__ = [
-    "NO_CHANGES", "AttemptBegun", "AttemptEnded", "AttemptRefused", "AttemptStale", "BeginAttempt", "Begun",
-    "CallRefused", "CallRejected", "CallSaved", "CallUpdate", "Changes", "EndAttempt", "Journal", "JournalFailed",
-    "LeaseRenewed", "LogChange", "RenewLease", "Resume", "RunBusy", "SaveCall", "SaveStep", "StaleAttempt", "Step",
-    "StepSaved", "merge_call", "overlay_external",
+    "NO_CHANGES",
+    "AttemptBegun",
+    "AttemptEnded",
+    "AttemptRefused",
+    "AttemptStale",
+    "BeginAttempt",
+    "Begun",
+    "CallRefused",
+    "CallRejected",
+    "CallSaved",
+    "CallUpdate",
+    "Changes",
+    "EndAttempt",
+    "Journal",
+    "JournalFailed",
+    "LeaseRenewed",
+    "LogChange",
+    "RenewLease",
+    "Resume",
+    "RunBusy",
+    "SaveCall",
+    "SaveStep",
+    "StaleAttempt",
+    "Step",
+    "StepSaved",
+    "merge_call",
+    "overlay_external",
 ]
-
-
-# --- what is stored
 
 
 @frozen
@@ -100,9 +120,6 @@ class Begun:
     resume: Resume
 
 
-# --- what it means
-
-
 def merge_call(stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
     """The record after the runtime wrote a snapshot: JC-01 to JC-11.
 
@@ -176,9 +193,6 @@ def overlay_external(stored: ToolCall, update: CallUpdate) -> ToolCall:
     )
 
 
-# --- orders
-
-
 @frozen
 class BeginAttempt:
     """Start a new attempt with a lease, and load what earlier ones left. Answered once."""
@@ -221,9 +235,6 @@ class EndAttempt:
 
     ticket: int
     attempt: int
-
-
-# --- answers
 
 
 @frozen
@@ -303,9 +314,6 @@ class JournalFailed:
     message: str
 
 
-# --- the port
-
-
 class StaleAttempt(Exception):
     """Raised by a journal for a write of an attempt that is no longer the newest."""
 
@@ -354,7 +362,7 @@ class Journal(Protocol):
         ...
 
     async def save_step(self, attempt: int, step: Step) -> None:
-        """Apply a step in one transaction, all or nothing; raises ``StaleAttempt`` and, for a bad call, ``InvalidCall``."""
+        """Apply a step in one transaction, all or nothing; raises ``StaleAttempt``, ``InvalidCall`` for a bad call."""
         ...
 
     async def save_call(self, attempt: int, call: ToolCall) -> ToolCall:

@@ -21,7 +21,7 @@ class RunStarted:
 
 @frozen
 class CancelAsked:
-    """Somebody wants the run to stop: calls are cut off and settled by what they are, then the run ends as cancelled."""
+    """Somebody wants the run to stop: calls are cut off and settled by what they are, then it ends as cancelled."""
 
     at: int
     reason: str = ""
@@ -32,8 +32,8 @@ class RunResult:
     """What an execution gives back.
 
     ``busy_until`` is set, and everything else empty, when the execution never began because another executor holds the
-    run (milliseconds since the epoch). ``calls`` are all call records of the run. ``resume`` is set by a runtime that kept
-    the run in memory only, and is what goes on from there.
+    run (milliseconds since the epoch). ``calls`` are all call records of the run. ``resume`` is set by a runtime that
+    kept the run in memory only, and is what goes on from there.
     """
 
     outcome: Outcome | None

@@ -1,8 +1,8 @@
 """Asking a model: the order, the deltas of its answer, and the port.
 
-A provider's stream becomes ``Started``, per block ``BlockStarted`` / ``BlockDelta`` / ``BlockEnded``, ``UsageReported``,
-and exactly one terminal delta. Which provider chunk belongs to which block is the adapter's business (decision 23);
-folding deltas into a message is the core's.
+A provider's stream becomes ``Started``, per block ``BlockStarted`` / ``BlockDelta`` / ``BlockEnded``,
+``UsageReported``, and exactly one terminal delta. Which provider chunk belongs to which block is the adapter's business
+(decision 23); folding deltas into a message is the core's.
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -13,6 +13,7 @@ from .sequence import Seq
 from .transcript import (
     NO_EXTRA,
     AssistantMessage,
+    CallPart,
     Message,
     ModelError,
     Sealed,
@@ -25,13 +26,24 @@ from .transcript import (
 from .values import frozen
 
 __all__ = [
-    "BlockDelta", "BlockEnded", "BlockStarted", "CallModel", "CancelModel", "Delta", "DeltaKind", "ModelBroke",
-    "ModelChoice", "ModelCutOff", "ModelPort", "ModelRequest", "ModelStreamed", "Started", "StreamFailed",
-    "StreamFinished", "UsageReported",
+    "BlockDelta",
+    "BlockEnded",
+    "BlockStarted",
+    "CallModel",
+    "CancelModel",
+    "Delta",
+    "DeltaKind",
+    "ModelBroke",
+    "ModelChoice",
+    "ModelCutOff",
+    "ModelPort",
+    "ModelRequest",
+    "ModelStreamed",
+    "Started",
+    "StreamFailed",
+    "StreamFinished",
+    "UsageReported",
 ]
-
-
-# --- deltas
 
 
 class DeltaKind(StrEnum):
@@ -60,13 +72,17 @@ class Started:
 
 @frozen
 class BlockStarted:
-    """Block ``index`` begins. A call may learn its ``id`` and ``name`` later, by another ``BlockStarted`` of its index."""
+    """Block ``index`` begins. A call may learn its ``id`` and ``name`` later, by another ``BlockStarted`` of its index.
+
+    ``again``: the block begins anew in the place it has, and whatever it held is dropped.
+    """
 
     index: int
     kind: DeltaKind
     id: str = ""
     name: str = ""
     extra: Mapping[str, Any] = NO_EXTRA
+    again: bool = False
 
 
 @frozen
@@ -79,12 +95,16 @@ class BlockDelta:
 
 @frozen
 class BlockEnded:
-    """Block ``index`` is complete; what only the end tells (a signature) comes with it. Optional before a terminal."""
+    """Block ``index`` is complete; what only the end tells (a signature) comes with it. Optional before a terminal.
+
+    ``part``, when given, is the whole call where its end says something else than its deltas, and replaces them.
+    """
 
     index: int
     signature: str | None = None
     redacted: bool = False
     extra: Mapping[str, Any] = NO_EXTRA
+    part: CallPart | None = None
 
 
 @frozen
@@ -116,9 +136,6 @@ class StreamFailed:
 
 
 Delta = Started | BlockStarted | BlockDelta | BlockEnded | UsageReported | StreamFinished | StreamFailed
-
-
-# --- the order and its answers
 
 
 @frozen
@@ -204,7 +221,7 @@ class ModelBroke:
 
 
 class ModelPort(Protocol):
-    """A model. One method, which yields deltas and ends with a terminal one; it never raises for a provider's failure."""
+    """A model. One method: it yields deltas, ends with a terminal one, and never raises for a provider's failure."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """The deltas of one answer. Cancellation arrives as the framework's own, at any await."""

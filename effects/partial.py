@@ -37,6 +37,7 @@ class OpenBlock:
     signature: str | None = None
     redacted: bool = False
     extra: Mapping[str, Any] = NO_EXTRA
+    arguments_error: str | None = None
 
 
 @frozen
@@ -71,7 +72,7 @@ def part_of(block: OpenBlock) -> AssistantPart:
     text = text_so_far(block)
     match block.kind:
         case DeltaKind.CALL:
-            return CallPart(block.id, block.name, text, block.signature, block.extra)
+            return CallPart(block.id, block.name, text, block.signature, block.extra, block.arguments_error)
         case DeltaKind.THINKING:
             return ThinkingPart(text, block.signature, block.redacted, block.extra)
         case DeltaKind.TEXT:

@@ -10,8 +10,23 @@ from enum import StrEnum
 from .values import frozen, region
 
 __all__ = [
-    "NO_NOTES", "Block", "BlockKind", "CallCompletion", "CallDecision", "CallStatus", "Completion", "CompletionSource",
-    "Handover", "InvalidCall", "MediaRef", "PlanStatus", "PlanTask", "Standing", "ToolCall", "settled", "validate_call",
+    "NO_NOTES",
+    "Block",
+    "BlockKind",
+    "CallCompletion",
+    "CallDecision",
+    "CallStatus",
+    "Completion",
+    "CompletionSource",
+    "Handover",
+    "InvalidCall",
+    "MediaRef",
+    "PlanStatus",
+    "PlanTask",
+    "Standing",
+    "ToolCall",
+    "settled",
+    "validate_call",
 ]
 
 NO_NOTES: Mapping[str, str] = {}

@@ -8,8 +8,16 @@ from .transcript import NO_EXTRA, Content, ToolDeclaration
 from .values import UNSET, UnsetType, frozen
 
 __all__ = [
-    "CancelTool", "Invocation", "RunTool", "ToolCutOff", "ToolFailed", "ToolPort", "ToolProgressed", "ToolResult",
-    "ToolReturned", "ToolSpec",
+    "CancelTool",
+    "Invocation",
+    "RunTool",
+    "ToolCutOff",
+    "ToolFailed",
+    "ToolPort",
+    "ToolProgressed",
+    "ToolResult",
+    "ToolReturned",
+    "ToolSpec",
 ]
 
 
@@ -74,9 +82,6 @@ class ToolResult:
     extra: Mapping[str, Any] = NO_EXTRA
 
 
-# --- orders
-
-
 @frozen
 class RunTool:
     """Run a tool. Its record is saved as running before this is ever asked."""
@@ -90,9 +95,6 @@ class CancelTool:
     """Stop a tool. It answers all the same: with its result if it has one, else as cut off."""
 
     ticket: int
-
-
-# --- answers
 
 
 @frozen

@@ -1,6 +1,6 @@
 """How values are made here: frozen attrs classes, copied with changes in one cheap call.
 
-Read first. Values are made with ``frozen`` (slots, small), or with ``region`` where a value is replaced on the hot path;
+Read first. Values are made with ``frozen`` (slots, small), or with ``region`` where one is replaced on the hot path;
 ``replace`` is their only "mutation"; ``UNSET`` tells *absent* from *null* where somebody else's members are carried
 through.
 """
@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 __all__ = ["UNSET", "UnsetType", "field", "frozen", "region", "replace"]
 
 T = TypeVar("T")
+
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def region(cls: type[T]) -> type[T]:

@@ -132,8 +132,6 @@ class Agent(AgentSettings):
         """Whether the run under way is to stop; nothing while idle."""
         return None if self._driver is None else self._driver.signal
 
-    # --- listeners
-
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Tell a function, plain or async, of every event; the function that is returned ends that.
 
@@ -156,8 +154,6 @@ class Agent(AgentSettings):
                 first = first or error
         if first is not None:
             raise first
-
-    # --- running
 
     async def prompt(self, prompt: Prompt, images: Sequence[ImagePart] = ()) -> tuple[Message, ...]:
         """Say something and run until the agent is done; the messages that the run added.
@@ -287,8 +283,6 @@ class Agent(AgentSettings):
 
     def _ports(self, shed: Toolshed, hooks: AgentHooks) -> AgentPorts:
         return AgentPorts(self.models, shed, self._now, hooks)
-
-    # --- its context
 
     async def __aenter__(self) -> "Agent":
         """Give streams that are read outside of ``async with`` a place to live."""

@@ -157,8 +157,6 @@ class LoopDriver:
                 told.set()
             event, told = (failed, None) if failed is not None else await self._next()
 
-    # --- inbox
-
     async def _next(self) -> tuple[AgentInput, anyio.Event | None]:
         if self._unrun:
             # What never began is over before anything that did.
@@ -179,8 +177,6 @@ class LoopDriver:
         told = anyio.Event()
         self._put(event, told)
         await told.wait()
-
-    # --- effects
 
     async def _carry_out(
         self, tasks: anyio.abc.TaskGroup, effect: AgentEffect, rest: tuple[AgentEffect, ...]
@@ -235,8 +231,6 @@ class LoopDriver:
             await anyio.sleep(max(0, at - self._ports.now()) / 1000)
             self._put(Woke(self._ports.now()))
 
-    # --- tools
-
     async def _tool(
         self,
         order: RunTool,
@@ -264,8 +258,6 @@ class LoopDriver:
         except Exception as error:
             return ToolFailed(self._ports.now(), order.ticket, failure_text(error))
         return ToolReturned(self._ports.now(), order.ticket, result)
-
-    # --- models
 
     async def _model(self, order: CallModel, scope: anyio.CancelScope) -> None:
         answer: AgentInput | None = None

@@ -25,8 +25,6 @@ class AgentSettings:
         self._queues = queues
         self._now = now
 
-    # --- what it is
-
     @property
     def state(self) -> AgentView:
         """The agent as it is now, a frozen value."""
@@ -72,8 +70,6 @@ class AgentSettings:
     @messages.setter
     def messages(self, messages: Sequence[Message]) -> None:
         self._view = with_messages(self._view, messages if isinstance(messages, Seq) else Seq(messages))
-
-    # --- queues
 
     def steer(self, message: str | Message) -> None:
         """Say something as soon as the turn under way is over."""

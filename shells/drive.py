@@ -112,8 +112,6 @@ class Driver:
             waiting.set()
         return ModelStreamed(self._ports.now(), ticket, deltas)
 
-    # --- inbox
-
     def put(self, event: Event) -> None:
         """Hand in an event."""
         self._events.append(event)
@@ -134,8 +132,6 @@ class Driver:
         if self._wake is not None:
             self._wake.set()
             self._wake = None
-
-    # --- effects
 
     async def _carry_out(self, nursery: trio.Nursery, effect: Effect, effects: tuple[Effect, ...]) -> None:
         if isinstance(effect, SHORT):

@@ -48,8 +48,6 @@ class AgentStream:
         self._left = False
         self._begins: Callable[[], None] | None = None
 
-    # --- the run's side
-
     async def _execute(self, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
         self._begins = task_status.started
         try:
@@ -107,8 +105,6 @@ class AgentStream:
         self._begun = True
         tasks.start_soon(self._execute)
 
-    # --- the reader's side
-
     def __aiter__(self) -> AsyncIterator[AgentEvent]:
         """The events, from where the reader is. A second reader is an error; ``Agent.subscribe`` serves more."""
         if self._reader is not None:
@@ -150,8 +146,6 @@ class AgentStream:
         self._discarding = True
         self._events.clear()
         self._stir()
-
-    # --- its context
 
     async def __aenter__(self) -> "AgentStream":
         """Begin the run; raises what ``Agent.prompt`` raises for one that cannot begin."""

@@ -35,7 +35,19 @@ from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, Tool
 from ..effects.values import frozen
 from ..effects.vocabulary import Event
 
-__all__ = ["BATCH", "FeedOrder", "Inbox", "JournalOrder", "Ports", "Tool", "explain", "perform_feed", "perform_journal", "perform_tool", "stream_model"]
+__all__ = [
+    "BATCH",
+    "FeedOrder",
+    "Inbox",
+    "JournalOrder",
+    "Ports",
+    "Tool",
+    "explain",
+    "perform_feed",
+    "perform_journal",
+    "perform_tool",
+    "stream_model",
+]
 
 T = TypeVar("T")
 
@@ -61,7 +73,7 @@ class Tool(Protocol):
 
 @frozen
 class Ports:
-    """What one run is connected to. ``now`` gives wall time in milliseconds that never goes back within an execution."""
+    """What one run is connected to. ``now`` gives wall time in milliseconds, which never goes back in an execution."""
 
     journal: Journal
     feed: Feed
@@ -71,7 +83,7 @@ class Ports:
 
 
 class Inbox(Protocol):
-    """Where answers go. Deltas of one model call wait in one buffer, so that a batch is what came since the last one."""
+    """Where answers go. Deltas of a model call wait in one buffer, so that a batch is what came since the last one."""
 
     def put(self, event: Event) -> None:
         """Hand in an event."""

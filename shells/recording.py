@@ -110,9 +110,6 @@ def _new_file(path: str | os.PathLike[str]) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
-# --- what can be wrong with a recording
-
-
 class RecordingError(ValueError):
     """A recording that cannot be replayed as it is."""
 
@@ -136,9 +133,6 @@ class DamagedLine(RecordingError):
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(f"line {line} of the recording cannot be read: {reason}")
         self.line = line
-
-
-# --- the header and the lines
 
 
 @frozen

@@ -1,4 +1,4 @@
-"""The door most people use: ``Runtime.run`` executes one durable run on trio, from its start or from where it was left."""
+"""The door most people use: ``Runtime.run`` executes a durable run on trio, from its start or where it was left."""
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -60,8 +60,8 @@ class Runtime:
     ) -> RunResult:
         """Execute a run until it ends or waits; the same call resumes it.
 
-        ``run_id`` names the run in its journal. Without a ``journal`` the run lives in memory, and ``resume`` is what an
-        earlier such execution left (``RunResult.resume``). ``stream`` gets the live display, serially, and must not
+        ``run_id`` names the run in its journal. Without a ``journal`` the run lives in memory, and ``resume`` is what
+        an earlier such execution left (``RunResult.resume``). ``stream`` gets the live display, serially, and must not
         block. ``trace`` sees every event with its effects; a ``Recorder`` writes them down.
 
         Returns the outcome, also of a failed run; raises ``RunBusy`` while another executor holds the run and
@@ -104,9 +104,7 @@ class Runtime:
         seed = secrets.token_bytes(16)
 
         def driver(publish: Callable[[tuple[Operation, ...]], None] | None) -> Driver:
-            return Driver(
-                fold, ports, publish=publish, trace=trace, grace_s=self.grace_s, settle_s=self.settle_s
-            )
+            return Driver(fold, ports, publish=publish, trace=trace, grace_s=self.grace_s, settle_s=self.settle_s)
 
         if stream is None:
             return await driver(None).run(seed, take_over)

@@ -268,6 +268,16 @@ class FeedContract(Contract[FeedHarness]):
             await _wakes(watch)
 
     @case
+    async def test_a_cancelled_wait_takes_nothing_from_others(self, mine: FeedHarness) -> None:
+        """Who still waits is woken, whoever gave up in the meantime."""
+        feed = mine.make_feed()
+        async with feed.watch() as one, feed.watch() as two, trio.open_nursery() as nursery:
+            nursery.start_soon(_wakes, two)
+            assert not await _woke_within(one, 1)
+            await mine.append(said("m1"))
+            await _wakes(one)
+
+    @case
     async def test_appends_and_claims_may_run_at_once(self, mine: FeedHarness) -> None:
         """Increments that are claimed while others append hold every message once, in order."""
         seen: list[tuple[str, str]] = []

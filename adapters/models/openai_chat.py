@@ -130,7 +130,7 @@ def _output(message: AssistantMessage) -> Iterator[dict[str, Any]]:
 
 def _call(part: CallPart) -> dict[str, Any]:
     """A call with its arguments as they were written; what is no object would break servers that parse it."""
-    arguments = part.arguments if part.arguments.strip() and arguments_of(part.arguments) is not None else "{}"
+    arguments = part.arguments if arguments_of(part.arguments) is not None else "{}"
     return {"id": part.id, "type": "function", "function": {"name": valid_name(part.name), "arguments": arguments}}
 
 

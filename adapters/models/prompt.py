@@ -114,9 +114,7 @@ def valid_name(name: str) -> str:
 
 
 def arguments_of(raw: str) -> dict[str, Any] | None:
-    """The arguments if the raw text is a JSON object without numbers out of range; blank text is none (decision 45)."""
-    if not raw.strip():
-        return {}
+    """The arguments if the raw text is a JSON object without numbers out of range."""
     try:
         value = json.loads(raw, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):

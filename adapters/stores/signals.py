@@ -14,9 +14,12 @@ class Signals:
 
     def __init__(self) -> None:
         self._waiting: dict[str, trio.lowlevel.ParkingLot] = {}
+        self.announced = 0
+        """How often anything was announced: for who may have missed it, having just stopped waiting."""
 
     def announce(self, conversation: str) -> None:
         """Wake everybody who waits for the conversation now."""
+        self.announced += 1
         lot = self._waiting.pop(conversation, None)
         if lot is not None:
             lot.unpark_all()

@@ -77,12 +77,21 @@ class SqliteWatch:
 
     async def changed(self) -> None:
         """Return once there is more than was seen."""
-        while (latest := await self._latest()) <= self._seen:
-            await self._news()
-        self._seen = latest
-
-    async def _news(self) -> None:
         while True:
+            announced = self._signals.announced
+            latest = await self._latest()
+            if latest > self._seen:
+                self._seen = latest
+                return
+            await self._news(announced)
+
+    async def _news(self, announced: int) -> None:
+        """Wait until the conversation may have grown since so much was announced.
+
+        A wait that a poll ends is over before this task runs again, and what is announced in between wakes nobody:
+        that is why they are counted.
+        """
+        while self._signals.announced == announced:
             with trio.move_on_after(self._poll_s):
                 await self._signals.wait(self._conversation)
                 return

@@ -27,10 +27,11 @@ from .dialect import TUPLE, plain, target_of
 from .keywords import as_list, as_mapping
 from .numbers import number_of, number_text
 
-__all__ = ["DEPTH_MAX", "Coercion", "coerced_to", "is_of_type", "too_deep", "with_defaults"]
+__all__ = ["Coercion", "coerced_to", "is_of_type", "too_deep", "with_defaults"]
 
-DEPTH_MAX = 64
-"""How many objects and arrays of arguments may lie in each other."""
+
+DECODED_DEPTH_MAX = 16
+"""JSON text that is nested deeper is left as it is."""
 
 
 class Coercion:
@@ -211,10 +212,10 @@ def is_of_type(value: Any, type_name: Any) -> bool:
             return False
 
 
-def too_deep(value: Any) -> bool:
-    """Whether more than ``DEPTH_MAX`` objects and arrays lie in each other."""
+def too_deep(value: Any, depth_max: int) -> bool:
+    """Whether more than so many objects and arrays lie in each other."""
     level: list[Any] = [value]
-    for _ in range(DEPTH_MAX + 1):
+    for _ in range(depth_max + 1):
         level = [item for item in level if isinstance(item, dict | list)]
         if not level:
             return False
@@ -222,7 +223,7 @@ def too_deep(value: Any) -> bool:
         for item in level:
             inner.extend(cast("dict[str, Any]", item).values() if isinstance(item, dict) else item)
         level = inner
-    return any(isinstance(item, dict | list) for item in level)
+    return True
 
 
 def _is_number(value: Any) -> bool:
@@ -261,7 +262,7 @@ def _decoded(text: str) -> Any:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return None
-    return None if too_deep(value) else value
+    return None if too_deep(value, DECODED_DEPTH_MAX) else value
 
 
 def _changed(value: dict[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

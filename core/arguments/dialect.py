@@ -23,27 +23,27 @@ TUPLE = "turnfold:tuple"
 
 _DEPTH_MAX = 64
 _PARTS_MAX = 20_000
-_CHAIN_MAX = 32
+_CHAIN_MAX = 64
 _BRANCHES_MAX = 10_000
 
 _DEFS = "#/$defs/"
 _NOWHERE = "nowhere"
 
 
-def document_of(schema: Any) -> Document:
-    """The schema as a document for a checker; raises ``SchemaError``."""
+def document_of(schema: Any) -> tuple[Document, int]:
+    """The schema as a document for a checker, and how many schemas in it may be about one value, one inside another.
+
+    Raises ``SchemaError``.
+    """
     try:
         document = _Writing(schema).document()
-        _Branching(document).check()
+        return document, _Branching(document).longest_chain()
     except RecursionError:
         raise SchemaError((), "it is nested too deeply") from None
-    return document
 
 
 def target_of(document: Document, reference: str) -> tuple[Any, Way]:
     """What a reference of a document means, and the way there."""
-    if not reference.startswith(_DEFS):
-        return document, ()
     name = reference.removeprefix(_DEFS)
     return cast("Mapping[str, Any]", document)["$defs"][name], ("$defs", name)
 
@@ -109,8 +109,6 @@ class _Writing:
         if target is None:
             self._defs[_NOWHERE] = False
             return _DEFS + _NOWHERE
-        if target.schema is self._root:
-            return "#"
         key = id(target.schema), target.base
         if key not in self._names:
             self._names[key] = name = self._name(reference)
@@ -178,44 +176,46 @@ def _put(written: dict[str, Any], keyword: str, name: list[str | int], schema: A
 
 
 class _Branching:
-    """How far a document branches out before it goes into the value: the work that one part of a value may cost."""
+    """How far a document goes on before it goes into the value: the work that one part of a value may cost.
+
+    What is counted of a schema is how many schemas there are, itself included, and how many of them inside another.
+    """
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._branches: dict[str, int] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
         self._under_way: list[str] = []
-        self._parts: list[tuple[Any, Way]] = []
+        self._parts: list[tuple[Any, Way]] = [(document, ())]
 
-    def check(self) -> None:
-        """Raises ``SchemaError`` for a document that a checker could not survive."""
-        self._referred("#", ())
+    def longest_chain(self) -> int:
+        """The longest chain of schemas; raises ``SchemaError`` for a document that a checker could not survive."""
+        longest = 0
         while self._parts:
-            self._counted(*self._parts.pop())
+            longest = max(longest, self._counted(*self._parts.pop())[1])
+        return longest
 
-    def _referred(self, reference: str, where: Way) -> int:
-        if reference in self._branches:
-            return self._branches[reference]
-        if reference in self._under_way:
-            raise SchemaError(where, "it refers to itself without going into the value")
-        if len(self._under_way) > _CHAIN_MAX:
-            raise SchemaError(
-                where, f"more than {_CHAIN_MAX} references follow each other without going into the value"
-            )
-        self._under_way.append(reference)
-        self._branches[reference] = self._counted(*target_of(self._document, reference))
-        self._under_way.pop()
-        return self._branches[reference]
-
-    def _counted(self, schema: Any, where: Way) -> int:
+    def _counted(self, schema: Any, where: Way) -> tuple[int, int]:
         node = as_mapping(schema) or {}
-        branches = 1
-        if "$ref" in node:
-            branches += self._referred(node["$ref"], (*where, "$ref"))
+        counts = [self._referred(node["$ref"], (*where, "$ref"))] if "$ref" in node else []
         for way, child in children(node):
             if way[0] in IN_PLACE:
-                branches += self._counted(child, (*where, *way))
+                counts.append(self._counted(child, (*where, *way)))
             elif way[0] != "$defs":
                 self._parts.append((child, (*where, *way)))
-        if branches > _BRANCHES_MAX:
-            raise SchemaError(where, f"it branches out into more than {_BRANCHES_MAX} schemas for one value")
-        return branches
+        branches = 1 + sum(count for count, _ in counts)
+        chain = 1 + max((length for _, length in counts), default=0)
+        if branches > _BRANCHES_MAX or chain > _CHAIN_MAX:
+            raise SchemaError(
+                where, f"it holds more than {_BRANCHES_MAX} schemas for one value, or {_CHAIN_MAX} in a row"
+            )
+        return branches, chain
+
+    def _referred(self, reference: str, where: Way) -> tuple[int, int]:
+        if reference in self._counts:
+            return self._counts[reference]
+        if reference in self._under_way:
+            raise SchemaError(where, "it refers to itself without going into the value")
+        self._under_way.append(reference)
+        self._counts[reference] = self._counted(*target_of(self._document, reference))
+        self._under_way.pop()
+        return self._counts[reference]

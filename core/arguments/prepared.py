@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
-from ...effects.schema import Document, Schema, SchemaChecker, SchemaError, Way
+from ...effects.schema import Schema, SchemaChecker, SchemaError, Way
 from ...effects.values import frozen
 from .coercion import DEPTH_MAX, Coercion, too_deep, with_defaults
 from .dialect import document_of
 from .keywords import as_mapping, children
 from .received import received
-from .wording import Line, lines
+from .wording import Line, Probe, lines
 
 __all__ = ["LINES_MAX", "Accepted", "ToolArguments", "prepare"]
 
@@ -35,8 +35,7 @@ class ToolArguments:
     """The arguments of one tool. ``coercing`` and ``defaulting`` say what else is done beside checking."""
 
     name: str
-    document: Document
-    schema: Schema
+    probe: Probe
     coercing: bool = True
     defaulting: bool = False
 
@@ -48,17 +47,18 @@ class ToolArguments:
         if too_deep(arguments):
             deep = f"must not be nested more than {DEPTH_MAX} levels deep"
             return self._error([("root", deep)], "(nested too deep to be shown)")
-        value = with_defaults(self.document, arguments) if self.defaulting else arguments
-        if self.schema.accepts(value):
+        document, schema = self.probe.document, self.probe.schema
+        value = with_defaults(document, arguments) if self.defaulting else arguments
+        if schema.accepts(value):
             return Accepted(value)
         if self.coercing:
-            coercion = Coercion(self.document, self.schema)
+            coercion = Coercion(document, schema)
             value = coercion.without_nulls(value)
-            if not self.schema.accepts(value):
+            if not schema.accepts(value):
                 value = coercion.coerced(value)
-            if self.schema.accepts(value):
+            if schema.accepts(value):
                 return Accepted(value)
-        return self._error(lines(self.document, self.schema, value), received(arguments))
+        return self._error(lines(self.probe, value), received(arguments))
 
     def _error(self, wrong: Iterable[Line], shown: str) -> str:
         listed = "\n".join(f"  - {path}: {problem}" for path, problem in islice(wrong, LINES_MAX))
@@ -77,10 +77,10 @@ def prepare(
     could not survive, and with ``defaulting`` for a default that is not valid itself.
     """
     document = document_of(schema)
-    ready = ToolArguments(name, document, checker(document), coercing, defaulting)
+    schema = checker(document)
     if defaulting:
-        _check_defaults(ready.schema, document, ())
-    return ready
+        _check_defaults(schema, document, ())
+    return ToolArguments(name, Probe(document, schema, checker), coercing, defaulting)
 
 
 def _check_defaults(schema: Schema, part: Any, at: Way) -> None:

@@ -1,5 +1,6 @@
 """The agent loop: read ``machine`` (the moves), then ``streaming`` (folding deltas into a message)."""
 
+from ...effects.partial import EMPTY_PARTIAL, OpenBlock, Partial, text_so_far
 from .machine import (
     Acting,
     Asking,
@@ -19,7 +20,7 @@ from .machine import (
     startable,
     stream,
 )
-from .streaming import EMPTY_PARTIAL, Growth, OpenBlock, Partial, Terminal, fold_deltas, message_of, text_so_far
+from .streaming import Growth, Terminal, fold_deltas, message_of
 
 __all__ = [
     "EMPTY_PARTIAL",

@@ -1,22 +1,18 @@
 """The agent loop: ask, receive, act, and again, as pure moves of one small value.
 
 The loop knows no journal, no feed and no hook. Whoever owns it calls one move per gate: ``ask`` when the model may be
-called, ``receive`` and ``accept`` when an output is complete and good, ``begin`` when calls may start, ``settle`` when a
-result is final, ``close`` when the batch may enter the context. The durable run is one such owner.
+called, ``receive`` and ``accept`` when an output is complete and good, ``begin`` when calls may start, ``settle`` when
+a result is final, ``close`` when the batch may enter the context. The durable run is one such owner.
 """
 
 from collections.abc import Mapping
 
 from ...effects.model import Delta
+from ...effects.partial import EMPTY_PARTIAL, Partial
 from ...effects.sequence import Seq
 from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, Message, Sealed, calls_of, clean_text
 from ...effects.values import field, region, replace
-from .streaming import EMPTY_PARTIAL, Growth, Partial, Terminal, fold_deltas
-
-__all__ = [
-    "Acting", "Asking", "Item", "Loop", "LoopPhase", "Received", "Resting", "accept", "ask", "begin", "close", "numbered",
-    "receive", "rest", "settle", "startable", "stream",
-]
+from .streaming import Growth, Terminal, fold_deltas
 
 Item = Message | Sealed
 

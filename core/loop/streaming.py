@@ -15,11 +15,10 @@ from ...effects.model import (
     StreamFinished,
     UsageReported,
 )
-from ...effects.partial import EMPTY_PARTIAL, OpenBlock, Partial, part_of, text_so_far
+from ...effects.partial import OpenBlock, Partial, part_of
+from ...effects.sequence import Seq
 from ...effects.transcript import AssistantMessage, AssistantPart, CallPart, ThinkingPart
 from ...effects.values import frozen, replace
-
-__all__ = ["EMPTY_PARTIAL", "Growth", "OpenBlock", "Partial", "Terminal", "fold_deltas", "message_of", "text_so_far"]
 
 Terminal = StreamFinished | StreamFailed
 
@@ -38,7 +37,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
     """The answer after a batch, what the batch added (in the order of the blocks), and the terminal delta if it came.
 
     A second ``Started`` is ignored; text for a block that was never announced opens a text block; a block stays of the
-    kind it had first; whatever follows a terminal delta is ignored.
+    kind it had first unless it begins again; whatever follows a terminal delta is ignored.
     """
     blocks = dict(partial.blocks)
     texts: dict[int, list[str]] = {}
@@ -54,11 +53,15 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
                     announced.add(delta.index)
             grown.append(delta.text)
         elif isinstance(delta, BlockStarted):
-            blocks[delta.index] = _announce(blocks.get(delta.index), delta)
+            if delta.again:
+                texts.pop(delta.index, None)
+            blocks[delta.index] = _announce(None if delta.again else blocks.get(delta.index), delta)
             announced.add(delta.index)
             texts.setdefault(delta.index, [])
         elif isinstance(delta, BlockEnded):
             if delta.index in blocks:
+                if delta.part is not None:
+                    texts[delta.index] = []
                 blocks[delta.index] = _end(blocks[delta.index], delta)
         elif isinstance(delta, UsageReported):
             usage = delta.usage
@@ -104,6 +107,12 @@ def _announce(block: OpenBlock | None, delta: BlockStarted) -> OpenBlock:
 
 
 def _end(block: OpenBlock, delta: BlockEnded) -> OpenBlock:
+    part = delta.part
+    if part is not None:
+        text = Seq((part.arguments,))
+        return OpenBlock(
+            DeltaKind.CALL, part.id, part.name, text, part.signature, False, part.extra, part.arguments_error
+        )
     signature = block.signature if delta.signature is None else delta.signature
     return replace(
         block,

@@ -1,5 +1,5 @@
-"""The durable run: read ``fold`` first, then ``moves`` (which event is legal when), ``state`` (all memory there is),
-``gates`` (what becomes possible) and ``debts`` (what is owed); then a module a concern: ``inputs``, ``turns``, ``calls``,
+"""The durable run: read ``fold`` first, then ``moves`` (which event is legal when), ``state`` and ``phases``, ``gates``
+(what becomes possible) and ``debts`` (what is owed); then a module a concern: ``inputs``, ``turns``, ``calls``,
 ``process``, ``saving``, ``recovery``, ``ending``. ``head`` and ``log`` say what a checkpoint holds.
 """
 

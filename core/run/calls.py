@@ -32,16 +32,6 @@ from .process import block_view
 from .spec import Rules
 from .state import Batch, LiveCall, RunState
 
-__all__ = [
-    "abandon_writes", "call_record", "cut_calls", "empty_batch", "error_text", "interrupted_outcome", "live_calls", "model_content", "on_call_saved",
-    "on_tool_answer", "on_tool_progressed", "parse_arguments", "put", "record_name", "resettle", "result_message", "start_calls",
-    "waiting",
-]
-
-
-
-# --- records
-
 
 def record_name(rules: Rules, part: CallPart) -> str:
     """The name of a call's record; raises whatever the host's function raises."""
@@ -92,7 +82,7 @@ def waiting(call: ToolCall) -> bool:
     """Whether the run must wait for somebody else to settle or decide this call."""
     if call.settled:
         return False
-    return call.handover is Handover.AWAIT or call.status == CallStatus.AWAITING_DECISION and not call.handover
+    return call.handover is Handover.AWAIT or (call.status == CallStatus.AWAITING_DECISION and not call.handover)
 
 
 def model_content(call: ToolCall, words: Words) -> tuple[Content, bool]:
@@ -117,9 +107,6 @@ def error_text(message: str) -> str:
 def result_message(part: CallPart, content: Content, is_error: bool) -> Sealed:
     """The result of one call, sealed for the context."""
     return Sealed.of(ToolResultMessage(part.id, part.name, content, is_error))
-
-
-# --- changing one live call
 
 
 def put(state: RunState, live: LiveCall, owed: bool = False, view: bool = True) -> RunState:
@@ -159,9 +146,6 @@ def resettle(state: RunState, live: LiveCall, status: CallStatus, text: str) -> 
     return _outcome(state, live, status=status, result=text)
 
 
-# --- moves
-
-
 def start_calls(state: RunState, rules: Rules) -> RunState:
     """Prepare the calls that may start now, in call order: each is saved as running, or as failed if it cannot run."""
     acting = state.loop.phase
@@ -177,9 +161,7 @@ def start_calls(state: RunState, rules: Rules) -> RunState:
         if problem:
             state = _outcome(state, live, status=CallStatus.FAILED, error=problem, started_at=state.clock.now)
             continue
-        record = replace(
-            live.record, status=CallStatus.RUNNING, rev=live.record.rev + 1, started_at=state.clock.now
-        )
+        record = replace(live.record, status=CallStatus.RUNNING, rev=live.record.rev + 1, started_at=state.clock.now)
         state = put(state, replace(live, record=record, phase=CallStarting()), owed=True)
     return state
 

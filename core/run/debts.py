@@ -35,8 +35,6 @@ from .spec import Rules
 from .state import LiveCall, RunState
 from .turns import final_iteration
 
-__all__ = ["due"]
-
 
 def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
     """What is owed now, in the order it should be asked, and the state that has asked for it."""
@@ -89,7 +87,9 @@ def _call(state: RunState, live: dict[str, LiveCall], record_id: str, first: int
     """Ask for what one call wants; whether nothing is left to ask."""
     call = live[record_id]
     match call.phase:
-        case CallStarting() | CallSettling() if call.writing is None and _writable(state) and _has_its_output(state, call):
+        case CallStarting() | CallSettling() if (
+            call.writing is None and _writable(state) and _has_its_output(state, call)
+        ):
             ticket = desk.issue(SaveCall, record_id)
             desk.orders.append(SaveCall(ticket, state.lease.attempt, call.record))
             live[record_id] = replace(call, writing=call.record.rev)

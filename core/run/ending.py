@@ -17,8 +17,6 @@ from .saving import saved, want
 from .spec import Rules
 from .state import RunState
 
-__all__ = ["advance_closing", "close_run", "end_busy", "fail", "on_attempt_ended", "on_unwritable"]
-
 
 def fail(
     state: RunState,

@@ -1,7 +1,5 @@
 """The third drawer: somebody broke the rules of the border, and the run must stop with its journal as it is."""
 
-__all__ = ["IllegalEvent"]
-
 
 class IllegalEvent(Exception):
     """An event that cannot happen in this state. The state is untouched; the fault is in the shell or in the fold."""

@@ -17,8 +17,6 @@ from .phases import Ended
 from .spec import Rules
 from .state import RunState
 
-__all__ = ["Fold"]
-
 _REGIONS = {event: region for region, rows in MOVES.items() for event, _ in rows}
 
 

@@ -29,8 +29,6 @@ from .spec import Rules
 from .state import RunState
 from .turns import close_batch, drop_batch, next_iteration, supersede
 
-__all__ = ["advance"]
-
 
 def advance(state: RunState, rules: Rules) -> RunState:
     """Everything that can be done without asking the world."""

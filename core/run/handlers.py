@@ -47,13 +47,6 @@ from .recovery import restore
 from .spec import Rules
 from .state import Lease, RunState
 
-__all__ = [
-    "Wanted", "Withdrawn", "on_begun", "on_call_refused", "on_call_saved", "on_cancel", "on_cancel_early", "on_claimed",
-    "on_ended", "on_feed_failed", "on_feed_gone", "on_journal_failed", "on_model_broke", "on_model_cut_off",
-    "on_model_streamed", "on_polled", "on_refused", "on_renewed", "on_signalled", "on_stale", "on_started",
-    "on_step_saved", "on_tool_answer", "on_watched", "on_withdrawn_model", "on_woke",
-]
-
 
 @frozen
 class Wanted:
@@ -63,9 +56,6 @@ class Wanted:
 @frozen
 class Withdrawn:
     """The model call in flight was withdrawn and has yet to answer."""
-
-
-# --- life
 
 
 def on_started(state: RunState, event: RunStarted, rules: Rules, subject: str) -> RunState:
@@ -166,9 +156,6 @@ def on_woke(state: RunState, event: Woke, rules: Rules, subject: str) -> RunStat
     return replace(state, clock=replace(state.clock, wake=None))
 
 
-# --- lease, saving, feed
-
-
 def on_renewed(state: RunState, event: LeaseRenewed, rules: Rules, subject: str) -> RunState:
     """The lease runs anew."""
     phase = state.lease.phase
@@ -219,9 +206,6 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules, subject: str)
     return turns.start_turn(state, event.claim.messages)
 
 
-# --- model and calls
-
-
 def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules, subject: str) -> RunState:
     """A batch of deltas of the call that is wanted."""
     return turns.on_model_streamed(state, event, rules)
@@ -260,6 +244,8 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, subject: str)
     return calls.on_call_saved(state, event, rules, subject)
 
 
-def on_tool_answer(state: RunState, event: ToolReturned | ToolFailed | ToolCutOff, rules: Rules, subject: str) -> RunState:
+def on_tool_answer(
+    state: RunState, event: ToolReturned | ToolFailed | ToolCutOff, rules: Rules, subject: str
+) -> RunState:
     """The tool's answer becomes the outcome."""
     return calls.on_tool_answer(state, event, rules, subject)

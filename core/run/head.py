@@ -5,8 +5,6 @@ import msgspec
 from ...effects.transcript import DecodeError
 from ...effects.values import frozen
 
-__all__ = ["HEAD_VERSION", "Head", "decode_head", "encode_head"]
-
 HEAD_VERSION = 1
 
 

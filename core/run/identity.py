@@ -1,7 +1,7 @@
 """Ids and tickets: the only two kinds of names that the fold gives.
 
 An id is shaped like a UUIDv7: the event's time in front, then a digest of the execution's seed and a counter that is
-not saved. A crash can lose an id; nobody will ever mint it again. A ticket names one order in flight and is never saved.
+not saved. A crash can lose an id; nobody will ever mint it again. A ticket names an order in flight and is never saved.
 """
 
 from hashlib import blake2b
@@ -9,8 +9,6 @@ from hashlib import blake2b
 from ...effects.values import replace
 from ...effects.vocabulary import Order
 from .state import RunState, Tickets
-
-__all__ = ["Desk", "mint"]
 
 
 def mint(state: RunState) -> tuple[RunState, str]:

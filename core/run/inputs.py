@@ -15,11 +15,6 @@ from .saving import hold
 from .spec import Rules
 from .state import RunState
 
-__all__ = [
-    "enter_input", "fresh_poll", "newer_input", "on_claimed", "on_polled", "on_signalled", "on_watched", "polled",
-    "want_claim", "want_watch",
-]
-
 
 def fresh_poll(state: RunState) -> tuple[RunState, int]:
     """Want a poll that has not been asked yet; returns its number."""
@@ -78,7 +73,9 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules) -> RunState:
     if not claim.messages:
         return _breach(state, rules, f"the feed claimed no messages above {after}")
     if not after < claim.boundary <= through:
-        return _breach(state, rules, f"the feed was asked to claim {after + 1} to {through}, and claimed {_told(claim)}")
+        return _breach(
+            state, rules, f"the feed was asked to claim {after + 1} to {through}, and claimed {_told(claim)}"
+        )
     feed = replace(state.feed, after=after, claimed=claim.boundary, latest=claim.boundary)
     return replace(state, feed=feed)
 

@@ -6,8 +6,6 @@ saw. It is never iterated, so the order of hashes can show nowhere.
 
 from collections.abc import Iterable
 
-__all__ = ["Keys"]
-
 
 class Keys:
     """An immutable set of texts with cheap ``add``."""

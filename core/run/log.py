@@ -12,8 +12,6 @@ import msgspec
 from ...effects.transcript import DecodeError, Sealed
 from ...effects.values import frozen
 
-__all__ = ["Entry", "EntryKind", "decode_entry", "encode_entry"]
-
 
 class EntryKind(StrEnum):
     """What an entry is. Later releases add kinds and never reuse a name."""
@@ -34,8 +32,8 @@ class Entry:
 
 
 _encoder = msgspec.json.Encoder()
-_decoder: "msgspec.json.Decoder[tuple[str, tuple[msgspec.Raw, ...], tuple[tuple[str, str], ...]]]" = msgspec.json.Decoder(
-    tuple[str, tuple[msgspec.Raw, ...], tuple[tuple[str, str], ...]]
+_decoder: "msgspec.json.Decoder[tuple[str, tuple[msgspec.Raw, ...], tuple[tuple[str, str], ...]]]" = (
+    msgspec.json.Decoder(tuple[str, tuple[msgspec.Raw, ...], tuple[tuple[str, str], ...]])
 )
 
 

@@ -60,8 +60,6 @@ from .phases import (
 from .spec import Rules
 from .state import RunState
 
-__all__ = ["ANSWERS", "MOVES", "STREAMS", "Move", "table"]
-
 Handler = Callable[[RunState, Any, Rules, str], RunState]
 
 
@@ -127,7 +125,11 @@ LIFE: Mapping[tuple[type, type], Move] = {
     **_rows(AttemptRefused, (Beginning,), Move("end: another executor holds the run", handlers.on_refused)),
     **_rows(AttemptStale, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_stale)),
     **_rows(JournalFailed, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_journal_failed)),
-    **_rows(CallRefused, (Recovering, Working, Closing), Move("fail: only hand-overs may be refused", handlers.on_call_refused)),
+    **_rows(
+        CallRefused,
+        (Recovering, Working, Closing),
+        Move("fail: only hand-overs may be refused", handlers.on_call_refused),
+    ),
     **_rows(AttemptEnded, (Closing,), Move("the lease is given back", handlers.on_ended)),
     **_rows(FeedFailed, (Opening, Working), Move("close as failed", handlers.on_feed_failed)),
     **_rows(FeedFailed, (Closing, Ended), Move("nothing: no input is wanted any more", handlers.on_feed_gone, True)),
@@ -166,9 +168,7 @@ CALLS: Mapping[tuple[type, type], Move] = {
     **_rows(CallSaved, (CallStarting,), Move("run the tool, unless its owner settled it", handlers.on_call_saved)),
     **_rows(CallSaved, (CallSettling,), Move("settled: the result is final", handlers.on_call_saved)),
     **_rows(ToolProgressed, (CallRunning,), Move("nothing: records do not show progress", _nothing, True)),
-    **_rows(
-        (ToolReturned, ToolFailed, ToolCutOff), (CallRunning,), Move("save the outcome", handlers.on_tool_answer)
-    ),
+    **_rows((ToolReturned, ToolFailed, ToolCutOff), (CallRunning,), Move("save the outcome", handlers.on_tool_answer)),
 }
 
 MOVES: Mapping[str, Mapping[tuple[type, type], Move]] = {

@@ -1,4 +1,4 @@
-"""The phases of a run's regions: what each of its small machines can be doing, and what only that phase needs to know."""
+"""The phases of a run's regions: what each small machine can be doing, and what only that phase needs to know."""
 
 from ...effects.lifecycle import RunResult
 from ...effects.outcome import Outcome
@@ -67,7 +67,7 @@ LifePhase = Unstarted | Beginning | Recovering | Opening | Working | Closing | E
 
 @region
 class BetweenTurns:
-    """No turn is under way; the answer to poll ``poll`` says whether one begins, and ``delivered`` what holds if not."""
+    """No turn is under way; the answer to poll ``poll`` says whether one begins, ``delivered`` what holds if not."""
 
     poll: int | None = None
     delivered: Outcome | None = None
@@ -87,7 +87,7 @@ class Looping:
 
 @region
 class BetweenIterations:
-    """A batch is over. Its step is saved (``mark``), then a fresh poll (``poll``) says whether newer input pre-empts."""
+    """A batch is over. Its step is saved (``mark``), then a fresh poll (``poll``) tells whether newer input came."""
 
     mark: int
     poll: int | None = None

@@ -32,8 +32,6 @@ from ..loop import Asking, Growth, Partial, text_so_far
 from .identity import mint
 from .state import RunState, StreamedBlock
 
-__all__ = ["block_view", "finalise", "keep_text", "set_candidate", "show", "show_growth", "withdraw"]
-
 
 def show(state: RunState, *operations: Operation) -> RunState:
     """Tell viewers, with this event."""

@@ -22,11 +22,9 @@ from .process import block_view, show
 from .spec import Rules
 from .state import Batch, LiveCall, LogTail, RunState, Saving
 
-__all__ = ["restore"]
-
 
 def restore(state: RunState, event: AttemptBegun, rules: Rules) -> RunState:
-    """The run as it was left, with nothing in flight; a checkpoint that cannot be read fails the run and stays as it is."""
+    """The run as it was left, with nothing in flight; a checkpoint that cannot be read fails the run and stays."""
     resume = event.begun.resume
     if resume.state is None and not resume.logs:
         return replace(state, life=Recovering(), turn=replace(state.turn, phase=BetweenTurns()))
@@ -86,9 +84,7 @@ def _delivered(state: RunState, resume: Resume, text: str) -> RunState:
     return _with_calls(state, resume, (), BetweenTurns(delivered=outcome))
 
 
-def _with_batch(
-    state: RunState, resume: Resume, last: Entry, message: AssistantMessage, rules: Rules
-) -> RunState:
+def _with_batch(state: RunState, resume: Resume, last: Entry, message: AssistantMessage, rules: Rules) -> RunState:
     """The batch the run was at: each call is settled, another's to finish, or settled now by what it is."""
     records = {call.id: call for call in resume.calls}
     blocks = {block.call_id: block for block in resume.blocks if block.call_id}
@@ -107,9 +103,7 @@ def _with_batch(
         results[one.index] = result_message(parts[one.index], content, is_error)
     loop = Loop(state.loop.context, Acting(parts, begun=len(parts), results=results))
     state = replace(state, loop=loop, batch=Batch(live=live))
-    state = _with_calls(
-        state, resume, tuple(live), BetweenIterations(state.saving.mark), replay=state.feed.claimed > 0
-    )
+    state = _with_calls(state, resume, tuple(live), BetweenIterations(state.saving.mark), replay=state.feed.claimed > 0)
     for one in live.values():
         state = _settle_interrupted(state, one, rules)
     return state
@@ -145,5 +139,3 @@ def _with_calls(
     earlier: tuple[ToolCall, ...] = tuple(call for call in resume.calls if call.id not in live)
     process = replace(state.process, calls=Seq(earlier))
     return replace(state, life=Recovering(replay), process=process, turn=replace(state.turn, phase=phase))
-
-

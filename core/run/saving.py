@@ -14,11 +14,6 @@ from .log import Entry, EntryKind, encode_entry
 from .phases import NoStep, SavingStep
 from .state import RunState, Saving
 
-__all__ = [
-    "build_step", "cut_last", "drop_blocks", "hold", "on_step_saved", "record_output", "record_superseded", "saved",
-    "touch", "want",
-]
-
 
 def touch(state: RunState) -> RunState:
     """Something changed that only a step can save."""
@@ -47,7 +42,7 @@ def hold(state: RunState, entry: Entry, keys: tuple[str, ...] = ()) -> RunState:
 def record_output(
     state: RunState, entry: Entry, blocks: tuple[Block, ...], calls: tuple[ToolCall, ...]
 ) -> tuple[RunState, int]:
-    """An accepted output: what led to it, it, its blocks and its queued calls go with the next step; returns its mark."""
+    """An accepted output goes with the next step, with what led to it, its blocks and its calls; returns its mark."""
     state = _grow(state, entry)
     saving = state.saving
     saving = replace(
@@ -110,9 +105,7 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         removed_blocks=tuple(sorted(saving.removed_blocks)),
         removed_calls=tuple(sorted(saving.removed_calls)),
     )
-    step = Step(
-        state=encode_head(head), logs=logs, changes=changes, usage=state.process.usage, outcome=saving.outcome
-    )
+    step = Step(state=encode_head(head), logs=logs, changes=changes, usage=state.process.usage, outcome=saving.outcome)
     length = log.keep + len(log.ready)
     clean = Saving(
         phase=SavingStep(ticket, saving.mark),

@@ -12,8 +12,6 @@ from ..text import ENGLISH, Words
 
 NO_OPTIONS: Mapping[str, Any] = {}
 
-__all__ = ["DEFAULT_LIMITS", "Limits", "ModelSpec", "Rules", "RunSpec", "SpecError", "rules_for"]
-
 
 class SpecError(ValueError):
     """A run that cannot be set up like this."""

@@ -34,7 +34,7 @@ from .phases import (
 
 @region
 class Turn:
-    """Counters of the conversation's progress: ``turns`` since the last delivered outcome, ``iterations`` of this one."""
+    """How far the conversation is: ``turns`` since the last delivered outcome, ``iterations`` of this one."""
 
     phase: TurnPhase = field(factory=Resting)
     turns: int = 0
@@ -110,10 +110,10 @@ class Process:
 class LogTail:
     """What the main log has, wants cut, and wants added.
 
-    ``stored`` entries are saved; ``keep`` of them stay. ``held`` entries, and the ``keys`` of the input among them, wait
-    for the output they led to, since a log ends with an output or a verdict on one; ``ready`` ones go with the next step.
-    ``head`` belongs to the end of the log: a step without a new output leaves it as it was, so no claim is saved without
-    its input.
+    ``stored`` entries are saved; ``keep`` of them stay. ``held`` entries, and the ``keys`` of the input among them,
+    wait for the output they led to, since a log ends with an output or a verdict on one; ``ready`` ones go with the
+    next step. ``head`` belongs to the end of the log: a step without a new output leaves it as it was, so no claim is
+    saved without its input.
     """
 
     stored: int = 0
@@ -145,7 +145,7 @@ class Saving:
 
 @region
 class FeedRegion:
-    """Input: what was claimed, the latest that is known of, and polls by number (``wanted`` > ``asked`` >= ``answered``).
+    """Input: what was claimed, the latest known of, and polls by number (``wanted`` > ``asked`` >= ``answered``).
 
     The last claim's bounds are ``after`` and ``claimed``; ``seen`` are the keys of all input that entered the context.
     """
@@ -177,7 +177,7 @@ class Lease:
 
 @region
 class Clock:
-    """``now`` is the latest time heard of; it never goes back. ``wake`` is the wake-up asked for; ``poll_at`` is due."""
+    """``now`` is the latest time heard of; it never goes back. ``wake`` is the wake-up asked for."""
 
     now: int = 0
     wake: int | None = None
@@ -210,5 +210,3 @@ class RunState:
     clock: Clock = field(factory=Clock)
     tickets: Tickets = field(factory=Tickets)
     notices: tuple[Operation, ...] = ()
-
-

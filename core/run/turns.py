@@ -30,11 +30,6 @@ from .saving import cut_last, drop_blocks, hold, record_output, record_supersede
 from .spec import Rules
 from .state import Batch, RunState
 
-__all__ = [
-    "drop_batch", "final_iteration", "iterate", "next_iteration", "on_model_broke", "on_model_cut_off",
-    "on_model_streamed", "start_turn", "supersede",
-]
-
 
 def final_iteration(state: RunState, rules: Rules) -> bool:
     """Whether this iteration is the last of its turn: no tools are offered, and the model is told so (N-02)."""
@@ -65,9 +60,6 @@ def close_batch(state: RunState) -> RunState:
     loop, results = close(state.loop)
     state = empty_batch(replace(state, loop=loop))
     return hold(state, Entry(EntryKind.RESULTS, tuple(item for item in results if isinstance(item, Sealed))))
-
-
-# --- the model's answers
 
 
 def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> RunState:
@@ -108,7 +100,9 @@ def _on_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunS
         reason = f" ({message.raw_stop})" if message.raw_stop else ""
         return fail(state, rules, FailureKind.REFUSED, text_of(message).strip() or f"the model refused{reason}")
     if message.stop in (StopReason.ERROR, StopReason.ABORTED):
-        return _model_failure(state, message.error or ModelError(ErrorKind.PROTOCOL, "the model's output failed"), rules)
+        return _model_failure(
+            state, message.error or ModelError(ErrorKind.PROTOCOL, "the model's output failed"), rules
+        )
     if calls_of(message):
         return _accept_calls(state, message, rules)
     if text_of(message).strip():
@@ -195,9 +189,6 @@ def _sealed(message: AssistantMessage) -> tuple[AssistantMessage, Sealed]:
 def _sequential(rules: Rules, parts: tuple[CallPart, ...]) -> bool:
     tools = (rules.tools.get(part.name) for part in parts)
     return rules.spec.sequential or any(tool is not None and tool.sequential for tool in tools)
-
-
-# --- output that nobody got
 
 
 def supersede(state: RunState, text: str, rules: Rules) -> RunState:

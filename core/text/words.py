@@ -12,7 +12,7 @@ import attrs
 
 from ...effects.values import frozen, replace
 
-__all__ = ["ENGLISH", "CHINESE", "Language", "WordError", "Words", "fill", "words_for"]
+__all__ = ["CHINESE", "ENGLISH", "Language", "WordError", "Words", "fill", "words_for"]
 
 
 class Language(StrEnum):
@@ -43,8 +43,8 @@ ENGLISH = Words(
     interrupted_replayable="The call was interrupted and gave no result. Call the tool again if you still need it.",
     interrupted="The call was interrupted and gave no result; it is not known what it did.",
     needs_review=(
-        "The call was interrupted while it was changing something outside. Whether the change happened is not known, and "
-        "the call has been passed on for human review. Do not repeat it."
+        "The call was interrupted while it was changing something outside. Whether the change happened is not known, "
+        "and the call has been passed on for human review. Do not repeat it."
     ),
     never_started="The run was interrupted before this call had started. It did not run; you may call the tool again.",
     unknown_tool="There is no tool called {name}.",
@@ -83,7 +83,9 @@ def words_for(language: str = Language.ENGLISH, overrides: Mapping[str, str] | N
             raise WordError(f"there is no text called {name!r}; known ones are {', '.join(sorted(known))}")
         wanted, given = _placeholders(getattr(words, name)), _placeholders(text)
         if given != wanted:
-            raise WordError(f"the text {name!r} must use exactly the placeholders {_named(wanted)}, not {_named(given)}")
+            raise WordError(
+                f"the text {name!r} must use exactly the placeholders {_named(wanted)}, not {_named(given)}"
+            )
         words = replace(words, **{name: text})
     return words
 

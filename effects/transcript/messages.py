@@ -11,9 +11,29 @@ from typing import Any
 from ..values import UNSET, UnsetType, field, frozen
 
 __all__ = [
-    "NO_EXTRA", "ZERO_USAGE", "AssistantMessage", "AssistantPart", "CallPart", "Content", "CustomMessage", "ErrorKind",
-    "ImagePart", "Message", "ModelError", "Part", "StopReason", "SystemMessage", "TextPart", "ThinkingPart",
-    "ToolDeclaration", "ToolResultMessage", "Usage", "UserMessage", "calls_of", "parts_of", "text_of",
+    "NO_EXTRA",
+    "ZERO_USAGE",
+    "AssistantMessage",
+    "AssistantPart",
+    "CallPart",
+    "Content",
+    "CustomMessage",
+    "ErrorKind",
+    "ImagePart",
+    "Message",
+    "ModelError",
+    "Part",
+    "StopReason",
+    "SystemMessage",
+    "TextPart",
+    "ThinkingPart",
+    "ToolDeclaration",
+    "ToolResultMessage",
+    "Usage",
+    "UserMessage",
+    "calls_of",
+    "parts_of",
+    "text_of",
 ]
 
 NO_EXTRA: Mapping[str, Any] = {}

@@ -3,7 +3,7 @@
 A schedule is a list of numbers; each picks from the list as it is then, and 0 is always the most ordinary: the oldest
 order is carried out and answered, and when nothing is out, time passes or the next execution begins. What a world's
 troubles do not allow is not in its list, so a world without troubles has one future. A choice also has a name, by which
-stories that people write pick it: ``"dies"``, ``"answers SaveStep"`` (``choice_names`` lists them).
+stories that people write pick it: ``"dies"``, ``"answers SaveStep"``.
 """
 
 from collections.abc import Callable, Iterator
@@ -45,11 +45,12 @@ class Choice:
 
     @property
     def name(self) -> str:
-        """``"dies"``, ``"answers SaveStep"`` …: the same whatever happened before, so that a story can be told by names."""
+        """``"dies"``, ``"answers SaveStep"`` …: the same whatever happened before, so stories can be told by names."""
         order = f" {type(self._pending.order).__name__}" if self._pending is not None else ""
         return self._words + order
 
     def __call__(self) -> None:
+        """Let it happen."""
         self._act()
 
 
@@ -160,7 +161,7 @@ def _with_order(world: World, executor: Executor, pending: Pending) -> Iterator[
 
 def _carry_out_quietly(world: World, executor: Executor, pending: Pending) -> None:
     order = pending.order
-    world.trace.add(0, f"t{order.ticket} {type(order).__name__} of executor {executor.number} is carried out")
+    world.trace.add(0, f"t{pending.ticket} {type(order).__name__} of executor {executor.number} is carried out")
     carry_out(world, executor, pending)
 
 
@@ -169,7 +170,7 @@ def _fault(world: World, executor: Executor, pending: Pending, event: Event, bla
     world.faults -= 1
     if blame:
         executor.blamed.add(blame)
-    executor.settled(pending.order.ticket)
+    executor.settled(pending.ticket)
     world.deliver(executor, event)
 
 
@@ -189,7 +190,7 @@ def _with_model(world: World, executor: Executor, pending: Pending) -> Iterator[
 
 def _model_ends(world: World, executor: Executor, pending: Pending, kind: type) -> None:
     carry_out(world, executor, pending)
-    now, ticket = world.now, pending.order.ticket
+    now, ticket = world.now, pending.ticket
     if kind is ModelStreamed:
         failed = StreamFailed(ModelError(ErrorKind.NETWORK, "simulated: the line went dead"))
         _fault(world, executor, pending, ModelStreamed(now, ticket, (failed,)), "model")
@@ -216,26 +217,26 @@ def _answer_although_stopped(world: World, executor: Executor, pending: Pending)
 
 def _progress(world: World, executor: Executor, pending: Pending) -> None:
     carry_out(world, executor, pending)
-    world.deliver(executor, ToolProgressed(world.now, pending.order.ticket, ToolResult("half way")))
+    world.deliver(executor, ToolProgressed(world.now, pending.ticket, ToolResult("half way")))
 
 
 def _tool_fails(world: World, executor: Executor, pending: Pending) -> None:
     carry_out(world, executor, pending)
-    _fault(world, executor, pending, ToolFailed(world.now, pending.order.ticket, "simulated: it raised"))
+    _fault(world, executor, pending, ToolFailed(world.now, pending.ticket, "simulated: it raised"))
 
 
 def _with_journal(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
     yield Choice("fails", lambda: _journal_fails(world, executor, pending, False), executor, pending)
     yield Choice("stores, and fails", lambda: _journal_fails(world, executor, pending, True), executor, pending)
     if isinstance(pending.order, SaveCall):
-        refused = CallRefused(world.now, pending.order.ticket, "simulated: not this one")
+        refused = CallRefused(world.now, pending.ticket, "simulated: not this one")
         yield Choice("refuses", lambda: _fault(world, executor, pending, refused, "journal"), executor, pending)
 
 
 def _journal_fails(world: World, executor: Executor, pending: Pending, stored: bool) -> None:
     if stored:
         _carry_out_quietly(world, executor, pending)
-    failed = JournalFailed(world.now, pending.order.ticket, "simulated: the disk is full")
+    failed = JournalFailed(world.now, pending.ticket, "simulated: the disk is full")
     _fault(world, executor, pending, failed)
 
 
@@ -256,9 +257,11 @@ def _claim_less(world: World, executor: Executor, pending: Pending, order: Claim
         answer(world, executor, pending)
         return
     claimed = claim(world.conversation, order.after, order.through - 1)
-    executor.settled(order.ticket)
-    kind = FeedFailed if isinstance(claimed, str) else InputClaimed
-    world.deliver(executor, kind(world.now, order.ticket, claimed))
+    executor.settled(pending.ticket)
+    if isinstance(claimed, str):
+        world.deliver(executor, FeedFailed(world.now, pending.ticket, claimed))
+    else:
+        world.deliver(executor, InputClaimed(world.now, pending.ticket, claimed))
 
 
 # --- what may happen to an executor
@@ -338,8 +341,14 @@ def _with_host(world: World) -> Iterator[Choice]:
 
 def settle_call(world: World, call: ToolCall, status: CallStatus = CallStatus.SUCCEEDED) -> None:
     """The host settles a call."""
-    told = {"result": "the host's result"} if status is CallStatus.SUCCEEDED else {"error": "the host's error"}
-    update = CallUpdate(call.id, status=status, completed_at=world.now, **told)
+    well = status is CallStatus.SUCCEEDED
+    update = CallUpdate(
+        call.id,
+        status=status,
+        result="the host's result" if well else None,
+        error=None if well else "the host's error",
+        completed_at=world.now,
+    )
     world.host_writes(update, f"settles as {status.value}")
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeGuard
 from ...core.run import Fold, RunState
 from ...effects.clock import WakeAt
 from ...effects.display import DisplayDelta, Operation, Snapshot, apply_delta
-from ...effects.feed import FeedPolled, InputClaimed, PollFeed, WatchFeed
+from ...effects.feed import ClaimInput, FeedPolled, InputClaimed, PollFeed, WatchFeed
 from ...effects.journal import (
     AttemptBegun,
     BeginAttempt,
@@ -19,23 +19,24 @@ from ...effects.journal import (
     StepSaved,
 )
 from ...effects.lifecycle import Publish, RunEnded, RunResult
-from ...effects.model import CancelModel
+from ...effects.model import CallModel, CancelModel, ModelStreamed, UsageReported
 from ...effects.record import ToolCall
-from ...effects.tool import CancelTool
+from ...effects.tool import CancelTool, RunTool
 from ...effects.transcript import ZERO_USAGE, Usage
-from ...effects.transcript import ZERO_USAGE, Usage
-from ...effects.vocabulary import Effect, Event, Order
+from ...effects.vocabulary import Effect, Event
 from .scenario import Output
 
-__all__ = ["Answer", "Executor", "JournalOrder", "Pending", "is_journal_order"]
+__all__ = ["Answer", "Asked", "Executor", "JournalOrder", "Pending", "is_journal_order"]
 
 Answer = tuple[Callable[..., Event], tuple[Any, ...]]
 """An event that only wants its time and its ticket: its class and what else it holds."""
 
 JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
+Asked = JournalOrder | WatchFeed | PollFeed | ClaimInput | CallModel | RunTool
+"""The orders that are answered under their ticket."""
 
 
-def is_journal_order(order: Order) -> TypeGuard[JournalOrder]:
+def is_journal_order(order: Asked) -> TypeGuard[JournalOrder]:
     """Whether the order is one to the journal."""
     return isinstance(order, JournalOrder)
 
@@ -43,14 +44,15 @@ def is_journal_order(order: Order) -> TypeGuard[JournalOrder]:
 class Pending:
     """An order that was given and whose last answer is still out.
 
-    ``answer`` is set once the order was carried out and nobody has been told; ``output`` and ``sent`` say how far a model
-    call has come; ``cancelled`` that it is to stop; ``open`` that a subscription is in effect.
+    ``answer`` is set once the order was carried out and nobody has been told; ``output`` and ``sent`` say how far a
+    model call has come; ``cancelled`` that it is to stop; ``open`` that a subscription is in effect.
     """
 
-    __slots__ = ("answer", "cancelled", "open", "order", "output", "sent")
+    __slots__ = ("answer", "cancelled", "open", "order", "output", "sent", "ticket")
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: Asked) -> None:
         self.order = order
+        self.ticket = order.ticket
         self.answer: Answer | None = None
         self.output: Output | None = None
         self.sent = 0
@@ -77,7 +79,7 @@ class Executor:
         self._fresh_polls: set[int] = set()
         self.told: dict[str, ToolCall] = {}
         self.blamed: set[str] = set()
-        self.answered: deque[Event] = deque(maxlen=4)
+        self.answered: deque[tuple[int, Event]] = deque(maxlen=4)
         self.screen = Snapshot(str(number))
 
     @property
@@ -85,9 +87,9 @@ class Executor:
         """Whether it still does anything."""
         return self.result is None and not self.died
 
-    def take(self, effects: tuple[Effect, ...]) -> list[Order]:
+    def take(self, effects: tuple[Effect, ...]) -> list[Asked]:
         """Note and return what it asked for; raises ``KeyError`` when it withdraws what is not out."""
-        orders: list[Order] = []
+        orders: list[Asked] = []
         for effect in effects:
             match effect:
                 case Publish(operations=operations):
@@ -108,8 +110,9 @@ class Executor:
     def hear(self, event: Event) -> None:
         """Note what an event tells it that the world must remember.
 
-        ``usage`` is what was stored before (ticket 0), and what the model last reported in each call. ``fresh`` is whether it knows of all input that was there when its last write was acknowledged: by a poll that was
-        asked afterwards, or by a claim.
+        ``usage`` is what was stored before (ticket 0), and what the model last reported in each call. ``fresh`` is
+        whether it knows of all input that was there when its last write was acknowledged: by a poll that was asked
+        afterwards, or by a claim.
         """
         match event:
             case AttemptBegun(begun=begun):
@@ -117,7 +120,9 @@ class Executor:
                 self.usage[0] = begun.resume.usage
                 self._write_acknowledged()
             case ModelStreamed(ticket=ticket, deltas=deltas):
-                self.usage.update({ticket: delta.usage for delta in deltas if isinstance(delta, UsageReported)})
+                for delta in deltas:
+                    if isinstance(delta, UsageReported):
+                        self.usage[ticket] = delta.usage
             case StepSaved():
                 self._write_acknowledged()
             case CallSaved(call=call):
@@ -132,7 +137,6 @@ class Executor:
                 pass
 
     def _write_acknowledged(self) -> None:
-        self.usage: dict[int, Usage] = {}
         self.fresh = False
         self._fresh_polls.clear()
 
@@ -149,7 +153,7 @@ class Executor:
         """What it waits for, the oldest first; a subscription that is in effect is not waited for."""
         return [pending for pending in self.pending.values() if not pending.open]
 
-    def waiting_for(self, *kinds: type[Order]) -> list[Pending]:
+    def waiting_for(self, *kinds: type[Asked]) -> list[Pending]:
         """The orders of some kinds that are still out."""
         return [pending for pending in self.pending.values() if isinstance(pending.order, kinds)]
 
@@ -159,6 +163,4 @@ class Executor:
 
     def _show(self, operations: tuple[Operation, ...]) -> None:
         screen = self.screen
-        self.screen = apply_delta(
-            screen, DisplayDelta(screen.stream, screen.sequence, screen.sequence + 1, operations)
-        )
+        self.screen = apply_delta(screen, DisplayDelta(screen.stream, screen.sequence, screen.sequence + 1, operations))

@@ -27,13 +27,10 @@ def impossible(world: World, executor: Executor) -> Iterator[Event]:
     yield StepSaved(now, never)
     yield ModelStreamed(now, never, ())
     yield ToolReturned(now, 0, ToolResult("nobody asked"))
-    for answered in executor.answered:
-        yield replace(answered, at=now)
     for other in world.executors:
-        if other is not executor:
-            yield from (replace(old, at=now) for old in other.answered if old.ticket not in executor.pending)
+        yield from (replace(old, at=now) for ticket, old in other.answered if ticket not in executor.pending)
     for pending in executor.pending.values():
-        ticket = pending.order.ticket
+        ticket = pending.ticket
         yield from (wrong(now, ticket, *more) for wrong, more in _wrong(pending.order))
         if isinstance(pending.order, WatchFeed):
             yield FeedWatched(now, ticket) if pending.open else InputSignalled(now, ticket)

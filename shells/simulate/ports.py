@@ -1,7 +1,8 @@
 """How a world carries orders out: its store, its feed, its model and its tools, each in two steps.
 
-First an order is *carried out* (something is stored, a tool begins, the model hears the request), then it is *answered*.
-Between the two anything may happen, a crash above all. ``carry_out`` does the first, ``answer`` what is left of both.
+First an order is *carried out* (something is stored, a tool begins, the model hears the request), then it is
+*answered*. Between the two anything may happen, a crash above all. ``carry_out`` does the first, ``answer`` what is
+left of both.
 """
 
 from ...effects.feed import ClaimInput, FeedFailed, FeedPolled, FeedWatched, InputClaimed, PollFeed, WatchFeed
@@ -20,7 +21,7 @@ from ...effects.journal import (
     SaveStep,
     StepSaved,
 )
-from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed
+from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed, StreamFinished
 from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolResult, ToolReturned
 from ...effects.transcript import StopReason, TextPart
 from . import store
@@ -42,7 +43,7 @@ def behaviour(world: World, pending: Pending) -> Behaviour | None:
 
 
 def hangs(world: World, pending: Pending) -> bool:
-    """Whether the order is never answered by itself: a subscription in effect, or a tool that hangs until it is stopped."""
+    """Whether the order is never answered by itself: a subscription in effect, or a tool that hangs until stopped."""
     return pending.open or (not pending.cancelled and behaviour(world, pending) is Behaviour.HANGS)
 
 
@@ -165,7 +166,7 @@ def answer(world: World, executor: Executor, pending: Pending) -> None:
 
 
 def _answer_model(world: World, executor: Executor, pending: Pending) -> None:
-    ticket = pending.order.ticket
+    ticket = pending.ticket
     if pending.cancelled:
         executor.settled(ticket)
         world.deliver(executor, ModelCutOff(world.now, ticket))
@@ -177,7 +178,7 @@ def stream(world: World, executor: Executor, pending: Pending, count: int | None
     """Give the model's next ``count`` deltas (all, if ``None``); a port that breaks off does so after its last."""
     carry_out(world, executor, pending)
     assert pending.output is not None
-    ticket, output, sent = pending.order.ticket, pending.output, pending.sent
+    ticket, output, sent = pending.ticket, pending.output, pending.sent
     deltas = output.deltas[sent:] if count is None else output.deltas[sent : sent + count]
     pending.sent += len(deltas)
     done = pending.sent == len(output.deltas)
@@ -193,7 +194,7 @@ def stream(world: World, executor: Executor, pending: Pending, count: int | None
 
 def _blames(output: Output) -> set[str]:
     terminal = output.terminal
-    if not hasattr(terminal, "stop"):
+    if not isinstance(terminal, StreamFinished):
         return {"model"}
     if output.with_calls:
         return {"calls"}

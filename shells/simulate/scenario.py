@@ -89,7 +89,8 @@ class Output:
     @property
     def text(self) -> str:
         """All its text, thoughts and arguments left out."""
-        texts = {delta.index for delta in self.deltas if isinstance(delta, BlockStarted) and delta.kind is DeltaKind.TEXT}
+        begun = (delta for delta in self.deltas if isinstance(delta, BlockStarted))
+        texts = {delta.index for delta in begun if delta.kind is DeltaKind.TEXT}
         return "".join(delta.text for delta in self.deltas if isinstance(delta, BlockDelta) and delta.index in texts)
 
     @property
@@ -147,7 +148,9 @@ def says(text: str, thought: str = "") -> Output:
 
 
 def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tuple[str, ...] = ()) -> Output:
-    """Calls, as (tool, arguments as text), after some text and thought. ``ids`` are the provider's, "1", "2" … if left out."""
+    """Calls, as (tool, arguments as text), after some text and thought; ``ids`` are the provider's, "1", "2" … if not
+    given.
+    """
     deltas = _thinking(thought) + _text(text, 1)
     for place, (name, arguments) in enumerate(wanted):
         call_id = ids[place] if place < len(ids) else str(place + 1)

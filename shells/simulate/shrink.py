@@ -31,9 +31,7 @@ def shrink(
     return _Shrinking(scenario, found, fold, watch).run()
 
 
-def _broken(
-    scenario: Scenario, schedule: Sequence[int | str], fold: type[Fold], watch: Watch
-) -> PromiseBroken | None:
+def _broken(scenario: Scenario, schedule: Sequence[int | str], fold: type[Fold], watch: Watch) -> PromiseBroken | None:
     try:
         run_schedule(scenario, schedule, fold, watch)
     except PromiseBroken as broken:

@@ -137,7 +137,8 @@ def describe_effect(effect: Effect) -> str:
             return f"RunEnded {_result(result)}"
         case WakeAt(at=at):
             return f"WakeAt {at}"
-    return f"{type(effect).__name__} t{effect.ticket}{_asked(effect)}"
+        case _:
+            return f"{type(effect).__name__} t{effect.ticket}{_asked(effect)}"
 
 
 def _asked(effect: Effect) -> str:

@@ -86,7 +86,7 @@ class Witness:
         match order:
             case SaveStep() if any(isinstance(other, SaveStep) for other in others):
                 raise Complaint("at most one step is in flight")
-            case SaveCall(call=call) if any(isinstance(other, SaveCall) and other.call.id == call.id for other in others):
+            case SaveCall(call=call) if call.id in {one.call.id for one in others if isinstance(one, SaveCall)}:
                 raise Complaint("a call has at most one write in flight", call.id)
             case CallModel() | RunTool() if executor.attempt == stored.attempt:
                 if stored.lease_until is None or now >= stored.lease_until:
@@ -115,7 +115,9 @@ class Witness:
 
     # --- the model
 
-    def model_is_asked(self, executor: Executor, order: CallModel, messages: tuple[InputMessage, ...], stored: Stored) -> int:
+    def model_is_asked(
+        self, executor: Executor, order: CallModel, messages: tuple[InputMessage, ...], stored: Stored
+    ) -> int:
         """A request reaches the model; returns how many input messages it holds."""
         context = order.request.context
         found = list(_inputs(context))
@@ -132,9 +134,9 @@ class Witness:
         log = b"\n".join(stored.logs.get("main", ()))
         for item in context:
             message = _opened(item)
-            if isinstance(message, AssistantMessage) and message.model:
-                if isinstance(item, Sealed) and item.raw not in log:
-                    raise Complaint("the model is asked only when all outputs before are stored")
+            output = isinstance(message, AssistantMessage) and message.model
+            if output and isinstance(item, Sealed) and item.raw not in log:
+                raise Complaint("the model is asked only when all outputs before are stored")
         for key, call in stored.calls.items():
             owned = call.handover not in (Handover.NONE, Handover.AWAIT)
             if key in self._running and not call.settled and not owned:
@@ -260,7 +262,8 @@ class Witness:
             raise Complaint("the result has the calls that are stored")
         for key, call in given.items():
             if call.settled and _outcome(call) != _outcome(stored.calls[key]):
-                raise Complaint("the result says of a call what the store says", f"{key}: {call.status}, not {stored.calls[key].status}")
+                told = f"{key}: {call.status}, not {stored.calls[key].status}"
+                raise Complaint("the result says of a call what the store says", told)
         if {block.id: block for block in result.blocks} != stored.blocks:
             raise Complaint("the result has the blocks that are stored")
 

@@ -1,9 +1,9 @@
 """``World``: one run and everything around it, without I/O, randomness or time of its own.
 
 Here is what a world holds and the few ways in which anything changes: an event is delivered, something is stored, an
-execution begins or dies, input arrives, the host writes. ``ports`` says how orders are carried out, ``choices`` what may
-happen next, ``settling`` how a world is brought to its end. After every event all promises are checked; the first that
-is broken raises ``PromiseBroken`` with the whole story.
+execution begins or dies, input arrives, the host writes. ``ports`` says how orders are carried out, ``choices`` what
+may happen next, ``settling`` how a world is brought to its end. After every event all promises are checked; the first
+that is broken raises ``PromiseBroken`` with the whole story.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ _BLAMES: dict[type, str] = {
 
 
 class Watch(StrEnum):
-    """How closely a world looks at its run: into its state and at what it does, only at the latter, or (fastest) at neither."""
+    """How closely a world looks at its run: into its state and at what it does, only at the latter, or at neither."""
 
     CLOSELY = "closely"
     FROM_OUTSIDE = "from outside"
@@ -122,8 +122,9 @@ class World:
             self.trace.add(executor.number, event)
             self.fail("the fold takes every event that can happen", f"{type(error).__name__}: {error}", error)
         executor.state = after
-        if hasattr(event, "ticket") and event.ticket not in executor.pending:
-            executor.answered.append(event)
+        ticket: int | None = getattr(event, "ticket", None)
+        if ticket is not None and ticket not in executor.pending:
+            executor.answered.append((ticket, event))
         self.trace.add(executor.number, event, effects)
         names = self._broken(before, after, effects)
         if names:

@@ -49,9 +49,7 @@ async def steps(n: int, kind: str) -> dict[str, Any]:
             arguments: dict[str, Any] = {"feed": store.feed("c"), "tools": [Echo()], "limits": MANY}
             await store.append("counted", InputMessage("go"))
             counted = {**arguments, "feed": store.feed("counted")}
-            await Runtime().run(
-                "counted", model=StepModel(n), journal=journal, trace=_counting(counts), **counted
-            )
+            await Runtime().run("counted", model=StepModel(n), journal=journal, trace=_counting(counts), **counted)
             started = time.perf_counter()
             await Runtime().run("r", model=StepModel(n), journal=store.journal("timed"), **arguments)
             elapsed = time.perf_counter() - started
@@ -93,9 +91,7 @@ async def resume(n: int, kind: str) -> dict[str, Any]:
         store = store_of(kind, folder)
         await store.append("c", InputMessage("go"))
         setup: dict[str, Any] = {"tools": [Echo()], "limits": MANY}
-        await Runtime().run(
-            "r", model=StepModel(n), feed=store.feed("c"), journal=store.journal("r"), **setup
-        )
+        await Runtime().run("r", model=StepModel(n), feed=store.feed("c"), journal=store.journal("r"), **setup)
         store.close()
         for _ in range(10):
             store = store_of(kind, folder)

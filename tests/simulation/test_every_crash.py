@@ -1,8 +1,8 @@
 """The demonstration's world, crashed after every effect, and deviated from in every way at every event.
 
 Nothing is drawn here: the ordinary future of a world is walked through, and at each event everything that could happen
-instead is tried, one thing at a time (two, with ``--explore``). All promises are checked on the way, and every world must
-come to its end.
+instead is tried, one thing at a time (two, with ``--explore``). All promises are checked on the way, and every world
+must come to its end.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def world_at(scenario: Scenario, steps: int, input_after: int | None) -> World:
     ],
 )
 def test_a_crash_after_any_effect_loses_nothing_and_repeats_nothing(successor: str, input_after: int | None) -> None:
-    """Each effect in flight at the crash was carried out or was not; a second executor takes over dead and living ones."""
+    """Each effect in flight was carried out or was not; a second executor takes over from dead and living ones."""
     scenario = troubled(DEMO, Trouble.INPUT)
     tried = 0
     for steps in range(1, 60):

@@ -44,7 +44,9 @@ STORIES = {
     "a-crash-whose-last-write-arrived": Story(ONE_CHARGE, (7, "carries out SaveCall", "dies")),
     "the-host-settles-a-call-before-it-starts": Story(ONE_CHARGE, (7, "the host settles (succeeded)")),
     "a-call-is-awaited": Story(ONE_CHARGE, (8, "the host takes (await)")),
-    "another-executor-takes-over": Story(ONE_CHARGE, (8, "a rival takes over", "answers BeginAttempt", "answers RunTool")),
+    "another-executor-takes-over": Story(
+        ONE_CHARGE, (8, "a rival takes over", "answers BeginAttempt", "answers RunTool")
+    ),
     "newer-input-drops-a-batch": Story(
         Scenario(outputs=(LOOK, says("Both.")), later=(InputMessage("and this", "2"),)),
         (5, "input arrives", "sends 3 of CallModel", 1),

@@ -190,12 +190,23 @@ async def test_a_key_that_came_with_the_request_is_as_secret_as_any() -> None:
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)
     assert failed.error.message.endswith("no: ***")
-    async with make_model("openai_compatible", "m", "http://models.example/v1") as model:
-        (failed,) = await ask(model, request)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "says_so"),
+    [
+        ("http://models.example/v1", "sk-fresh-secret", "unencrypted"),
+        ("https://models.example/v1", "sk-fresh\nsecret", "characters that no key has"),
+    ],
+)
+@in_real_time
+async def test_a_key_that_may_not_be_sent_is_not_sent(url: str, key: str, says_so: str) -> None:
+    async with make_model("openai_compatible", "m", url) as model:
+        (failed,) = await ask(model, replace(REQUEST, options={"api_key": key}))
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)
     assert failed.error.kind == ErrorKind.INVALID_CONFIG
-    assert "unencrypted" in failed.error.message
+    assert says_so in failed.error.message
 
 
 @pytest.mark.parametrize(

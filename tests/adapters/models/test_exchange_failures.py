@@ -310,4 +310,6 @@ async def test_an_answer_without_end_is_given_up(limit: str, monkeypatch: pytest
         while True:
             await stream.send_all(line * 1_000)
 
-    assert (await failure_of(answer)).kind == ErrorKind.PROTOCOL
+    error = await failure_of(answer)
+    assert error.kind == ErrorKind.PROTOCOL
+    assert "more than an answer may have" in error.message

@@ -81,7 +81,7 @@ def unanswered(protocol: str) -> ModelRequest:
         by(
             protocol,
             CallPart("", "cut", '{"text": "Once upon'),
-            CallPart("x", "list", "[1, 2]"),
+            CallPart("x", "", "[1, 2]"),
             CallPart("x", "huge", '{"n": 1e999}'),
             CallPart("y", "what is this?", r'{"lone": "\ud800", "big": 12345678901234567890}'),
         )

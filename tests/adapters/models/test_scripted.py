@@ -86,6 +86,12 @@ async def test_raw_deltas_are_passed_on_as_they_are() -> None:
     assert await asked(ScriptedModel([raw(*deltas[:2])])) == list(deltas[:2])
     assert await asked(ScriptedModel([raw(deltas[0])])) == [deltas[0]]
     assert await asked(ScriptedModel([raw()])) == []
+    for reply in (raw() + say("a"), say("a") + raw()):
+        assert [type(delta).__name__ for delta in await asked(ScriptedModel([reply]))] == [
+            "BlockStarted",
+            "BlockDelta",
+            "BlockEnded",
+        ]
 
 
 async def test_replies_may_depend_on_the_request() -> None:

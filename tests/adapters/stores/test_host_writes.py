@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import trio
+import trio.testing
 from turnfold.adapters.contracts import HandClock
 from turnfold.adapters.stores import (
     DecisionRefused,
@@ -370,11 +371,24 @@ async def test_what_is_there_before_the_subscription_is_no_news(store: AnyStore)
         assert scope.cancelled_caught
 
 
+async def test_an_append_at_the_very_moment_of_a_poll_is_heard(store: AnyStore) -> None:
+    """Then the watcher has given up waiting and not yet looked; both happen at once, in any order."""
+    async with store.feed("talk").watch() as watch:
+        for number in range(30):
+            with trio.fail_after(60):
+                async with trio.open_nursery() as nursery:
+                    nursery.start_soon(watch.changed)
+                    await trio.sleep(0.25)
+                    await store.append("talk", InputMessage(f"m{number}"))
+
+
 async def test_watchers_leave_nothing_behind(store: AnyStore) -> None:
-    for name in ("a", "b"):
-        async with store.feed(name).watch() as watch:
-            with trio.move_on_after(1):
-                await watch.changed()
-            await store.append(name, InputMessage("m"))
+    async with store.feed("talk").watch() as watch:
+        with trio.move_on_after(1):
             await watch.changed()
-    assert not store._signals._waiting
+        assert not store._signals._waiting
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(watch.changed)
+            await trio.testing.wait_all_tasks_blocked()
+            await store.append("talk", InputMessage("m"))
+        assert not store._signals._waiting

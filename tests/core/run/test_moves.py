@@ -8,7 +8,7 @@ table alone, so the table that people read is the table that holds.
 import functools
 import random
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import pytest
 from turnfold.core.invariants import broken
@@ -56,10 +56,11 @@ def rows() -> Iterator[Row]:
 ROWS = {(row.region, row.event, row.phase): row for row in rows()}
 REGIONS = {row.event: row.region for row in ROWS.values()}
 
+
 class Collecting(Fold):
     """The fold, which keeps one state for each combination of phases that it reaches."""
 
-    states: dict[tuple[Any, ...], tuple[RunState, Rules]] = {}
+    states: ClassVar[dict[tuple[Any, ...], tuple[RunState, Rules]]] = {}
 
     def reduce(self, state: RunState, event: Event) -> Any:
         """Fold, and collect."""

@@ -1,0 +1,64 @@
+"""What tokens cost, by model. The figures are the host's: a table shipped with the product would soon be wrong."""
+
+from collections.abc import Mapping
+
+from ...effects.transcript import Usage
+from ...effects.values import field, frozen
+
+__all__ = ["Price", "Prices"]
+
+MILLION = 1_000_000
+
+
+@frozen
+class Price:
+    """The price of a million tokens of each part of a usage, in the host's currency.
+
+    Reading from and writing to a cache cost as much as other input unless told otherwise. Reasoning is output.
+    """
+
+    input: float
+    output: float
+    cache_read: float | None = None
+    cache_write: float | None = None
+
+    def of(self, usage: Usage) -> float:
+        """What these tokens cost."""
+        read = self.input if self.cache_read is None else self.cache_read
+        write = self.input if self.cache_write is None else self.cache_write
+        parts = (
+            usage.input * self.input,
+            usage.output * self.output,
+            usage.cache_read * read,
+            usage.cache_write * write,
+        )
+        return sum(parts) / MILLION
+
+
+@frozen
+class Prices:
+    """Prices by ``provider/model`` or by ``model`` alone; a name that ends with ``*`` stands for all that begin so.
+
+    A whole name wins over a beginning, and a longer beginning over a shorter one. A plain name never stands for a
+    longer one, which may well be another and dearer model::
+
+        Prices({"acme/large": Price(3.0, 15.0), "small-*": Price(0.2, 0.8)})
+    """
+
+    table: Mapping[str, Price] = field(factory=dict[str, Price])
+
+    def price(self, provider: str, model: str) -> Price | None:
+        """The price of a model's tokens; nothing if the table does not say."""
+        names = (f"{provider}/{model}", model)
+        for name in names:
+            if name in self.table:
+                return self.table[name]
+        fitting = [key for key in self.table if key.endswith("*") and any(name.startswith(key[:-1]) for name in names)]
+        return self.table[max(fitting, key=len)] if fitting else None
+
+    def cost(self, provider: str, model: str, usage: Usage) -> float | None:
+        """What these tokens of this model cost: nothing for none, and ``None`` if there is no telling."""
+        if not usage.total:
+            return 0.0
+        price = self.price(provider, model)
+        return None if price is None else price.of(usage)
