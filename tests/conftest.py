@@ -6,6 +6,7 @@ test of its own, or into ``fixtures/``.
 
 import functools
 import inspect
+from pathlib import Path
 
 import pytest
 import trio
@@ -34,6 +35,13 @@ settings.load_profile("same-every-time")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--explore", action="store_true", help="look further: many more examples, new ones every time")
+    recordings = Path(__file__).parents[2] / "shared" / "oracle"
+    parser.addoption(
+        "--oracle",
+        default=str(recordings) if recordings.is_dir() else None,
+        metavar="DIR",
+        help="a folder of recordings to compare with (default: ../shared/oracle, if it is there)",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:

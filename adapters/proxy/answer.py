@@ -35,9 +35,17 @@ from ...effects.transcript import (
     clean_json,
     clean_text,
 )
-from ...effects.transcript.text import map_texts
 from ...effects.values import frozen, replace
-from .blocks import as_object, as_text, call_from_wire, json_text, read_json, rest, shown_arguments, text_or_none
+from .blocks import (
+    WireError,
+    as_object,
+    as_text,
+    call_from_wire,
+    json_text,
+    read_json,
+    shown_arguments,
+    text_or_none,
+)
 from .lines import FrameError
 from .wire import STOPS, usage_from_wire
 
@@ -104,17 +112,22 @@ class Answer:
         )
 
     def take(self, frame: dict[str, Any]) -> Iterable[Delta]:
-        """The deltas of one frame; raises ``FrameError`` or ``WireError``. Kinds that are unknown have none."""
-        if self.over:
-            return ()
+        """The deltas of one frame; raises ``FrameError``. Kinds that are unknown have none."""
         said = frame.get("type")
-        if not isinstance(said, str):
+        if self.over or not isinstance(said, str):
             return ()
+        try:
+            return self._take(frame, said)
+        except WireError as wrong:
+            raise FrameError(f"Received {said} that cannot be read: {wrong}") from None
+
+    def _take(self, frame: dict[str, Any], said: str) -> Iterable[Delta]:
         what, _, happens = said.partition("_")
         kind = _KINDS.get(what)
         match happens:
             case "" if said == "start":
-                return (Started(self._message.api, self._message.provider, self._message.model, **self._at()),)
+                about = self._message
+                return (Started(about.api, about.provider, about.model, timestamp=about.timestamp),)
             case "" if said in ("done", "error"):
                 return self._finish(frame, failed=said == "error")
             case "start" if kind is not None:
@@ -135,9 +148,6 @@ class Answer:
         self.over = True
         stop = StopReason.ABORTED if error.kind is ErrorKind.ABORTED else StopReason.ERROR
         return (StreamFailed(error, message=replace(self._message, parts=self._parts(), stop=stop, error=error)),)
-
-    def _at(self) -> dict[str, int | None]:
-        return {"timestamp": self._message.timestamp}
 
     def _parts(self) -> tuple[AssistantPart, ...]:
         return tuple(self._blocks[index].part for index in sorted(self._blocks))
@@ -203,11 +213,8 @@ class Answer:
         text = text_or_none(frame, "errorMessage") if failed else None
         kind = ErrorKind.ABORTED if stop is StopReason.ABORTED else ErrorKind.UNAVAILABLE
         error = None if text is None else ModelError(kind, self._scrub(text))
-        extra = clean_json(extra)
-        message = replace(
-            self._message,
-            parts=self._parts(), stop=stop, raw_stop=raw_stop, usage=usage, error=error, extra=extra,
-        )  # fmt: skip
+        came = replace(self._message, parts=self._parts(), usage=usage, extra=clean_json(extra))
+        message = replace(came, stop=stop, raw_stop=raw_stop, error=error)
         self.over = True
         if failed:
             failure = error or ModelError(kind, NO_REASON)
@@ -241,11 +248,12 @@ def _readable(call: CallPart) -> CallPart:
 
 def _overwritten(call: CallPart, said: dict[str, Any]) -> CallPart:
     """The call with the members that its end names. Text that says the same as the value stays as it was streamed."""
-    said = map_texts(said, clean_text)
-    given = call_from_wire({"id": call.id, "name": call.name, **said})
-    extra = {**call.extra, **rest(given.extra)}
+    said = clean_json(said)
+    given = call_from_wire({"id": call.id, "name": call.name, "thoughtSignature": call.signature, **said})
+    extra = {name: item for name, item in given.extra.items() if name != "thoughtSignature" or name in said}
+    given = replace(given, extra={**call.extra, **extra})
     if "arguments" not in said:
         problem = given.arguments_error or call.arguments_error
-        return replace(given, arguments=call.arguments, arguments_error=problem, extra=extra)
+        return replace(given, arguments=call.arguments, arguments_error=problem)
     same = call.arguments_error is None and json_text(read_json(call.arguments)) == given.arguments
-    return replace(given, arguments=call.arguments if same else given.arguments, extra=extra)
+    return replace(given, arguments=call.arguments) if same else given

@@ -5,8 +5,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, cast
 
-import msgspec
-
 from ...effects.transcript import AssistantPart, CallPart, Content, ImagePart, Part, TextPart, ThinkingPart, clean_json
 from ...effects.transcript.partial_json import partial_json
 from ...effects.values import UNSET
@@ -25,6 +23,7 @@ __all__ = [
     "rest",
     "set_if",
     "shown_arguments",
+    "strict_json",
     "text_or_none",
 ]
 
@@ -81,17 +80,22 @@ def shown_arguments(text: str) -> tuple[Any, str | None]:
 
 
 def json_text(value: Any) -> str:
-    """The value as compact JSON; raises ``ValueError`` or ``TypeError`` for what cannot be written."""
-    return msgspec.json.encode(value).decode()
+    """A value that came as JSON, as compact JSON."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text, storable; raises ``ValueError`` for anything else, numbers out of range included."""
+    """The value of a JSON text, storable; raises ``ValueError`` as ``strict_json`` does."""
+    value = strict_json(text)
+    return clean_json(value) if "\\u" in text else value
+
+
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; raises ``ValueError`` for anything else, numbers out of range included."""
     try:
-        value = json.loads(text, parse_float=_finite, parse_constant=_finite)
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    return clean_json(value) if "\\u" in text else value
 
 
 def _finite(text: str) -> float:

@@ -8,6 +8,7 @@ import contextlib
 import math
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Protocol, TypeVar
 
 import anyio
@@ -17,7 +18,6 @@ from ...effects.model import Delta, ModelChoice, ModelRequest
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.transcript.boundary import Boundary, Target
 from .answer import UNFINISHED, Answer
-from .blocks import WireError
 from .config import Patience, ProxyConfig, make_config
 from .failures import ABORTED, failure, of_exception, of_status, scrubbed
 from .lines import FrameError, LineReader, frame_of
@@ -105,16 +105,23 @@ class ProxyModel:
         model = request.model or self._model
         answer = Answer(model, self._now(), lambda text: scrubbed(self.config, text))
         received: _Received | None = None
+        last: Iterable[Delta] = ()
         try:
             received = await self._ask(request, model, signal)
             while not answer.over and (payloads := await received.payloads()) is not None:
                 for payload in payloads:
                     if signal is not None and signal.aborted:
                         raise _Failed(ABORTED)
-                    for delta in _deltas(answer, payload):
+                    deltas = _deltas(answer, payload)
+                    if answer.over:
+                        last = deltas
+                        break
+                    for delta in deltas:
                         yield delta
+            last = last or answer.fail(ModelError(ErrorKind.NETWORK, UNFINISHED))
             await received.drain()
-            last = answer.fail(ModelError(ErrorKind.NETWORK, UNFINISHED))
+        except FrameError as wrong:
+            last = answer.fail(ModelError(ErrorKind.PROTOCOL, str(wrong)))
         except _Failed as failed:
             last = answer.fail(failed.error)
         finally:
@@ -164,17 +171,19 @@ class ProxyModel:
                 write=patience.headers_s,
                 pool=patience.connect_s,
             )
-            self._client = httpx.AsyncClient(timeout=timeout, follow_redirects=False, trust_env=not self.config.local)
+            self._client = httpx.AsyncClient(
+                timeout=timeout,
+                follow_redirects=False,
+                trust_env=not self.config.local,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
+            )
         return self._client
 
 
 def _deltas(answer: Answer, payload: str) -> Iterable[Delta]:
-    """The deltas of one payload; raises ``_Failed``."""
-    try:
-        frame = frame_of(payload)
-        return () if frame is None else answer.take(frame)
-    except (FrameError, WireError) as wrong:
-        raise _Failed(ModelError(ErrorKind.PROTOCOL, str(wrong))) from None
+    """The deltas of one payload; raises ``FrameError``."""
+    frame = frame_of(payload)
+    return () if frame is None else answer.take(frame)
 
 
 def _milliseconds() -> int:
@@ -196,13 +205,13 @@ class _Received:
         self._response = response
         self._config = config
         self._signal = signal
-        self._chunks: AsyncGenerator[bytes, None] = response.aiter_raw()  # pyright: ignore[reportAttributeAccessIssue]
+        self._chunks = response.aiter_raw()
         self._lines = LineReader()
         self._size = 0
         self._ended = False
 
     async def payloads(self) -> Iterable[str] | None:
-        """The payloads that arrive next, possibly none; nothing at the end. Raises ``_Failed``."""
+        """The payloads that arrive next, possibly none; nothing at the end. Raises ``_Failed`` and ``FrameError``."""
         if self._ended:
             return None
         chunk = await self._chunk()
@@ -210,10 +219,7 @@ class _Received:
         if self._size > MAX_ANSWER_BYTES:
             raise _Failed(failure(self._config, ErrorKind.PROTOCOL, "the answer has more bytes than one may have"))
         self._ended = not chunk
-        try:
-            return list(self._lines.feed(chunk) if chunk else self._lines.flush())
-        except FrameError as wrong:
-            raise _Failed(ModelError(ErrorKind.PROTOCOL, str(wrong))) from None
+        return self._lines.feed(chunk) if chunk else self._lines.flush()
 
     async def refusal(self) -> ModelError:
         """What an answer that is no success says. It is read only if it is short, and closed in any case."""

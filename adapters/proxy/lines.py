@@ -4,11 +4,11 @@ It looks like server-sent events and is simpler: one line is one frame, whatever
 line counts for nothing.
 """
 
-import json
 from collections.abc import Iterator
 from typing import Any, cast
 
 from ...effects.transcript.text import WHITE_SPACE
+from .blocks import strict_json
 
 __all__ = ["MAX_LINE_BYTES", "FrameError", "LineReader", "frame_of"]
 
@@ -64,13 +64,9 @@ def frame_of(payload: str) -> dict[str, Any] | None:
     Texts may hold halves of surrogate pairs: the other half may come in the next frame.
     """
     try:
-        value: Any = json.loads(payload, parse_constant=_refused)
-    except (ValueError, RecursionError):
+        value = strict_json(payload)
+    except ValueError:
         raise FrameError("a frame of the answer is not JSON") from None
     if value is None:
         raise FrameError("a frame of the answer is null")
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(name)

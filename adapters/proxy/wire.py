@@ -22,6 +22,7 @@ from ...effects.transcript import (
     ToolResultMessage,
     Usage,
     UserMessage,
+    clean_json,
 )
 from ...effects.values import UNSET
 from .blocks import (
@@ -158,12 +159,10 @@ def model_to_wire(model: ModelChoice) -> Raw:
 
 def message_from_wire(value: Any) -> Message:
     """The message that this JSON is; raises ``WireError`` for what is none."""
-    raw = as_object(value, "a message")
+    raw = as_object(clean_json(value), "a message")
     role = as_text(raw, "role")
     timestamp = raw.get("timestamp")
-    if timestamp is not None and (isinstance(timestamp, bool) or not isinstance(timestamp, int | float)):
-        raise WireError("the timestamp of a message is no number")
-    at = None if timestamp is None else int(timestamp)
+    at = None if timestamp is None else _whole(timestamp, "the timestamp of a message is no time")
     match role:
         case "system":
             return _system_from_wire(raw, at)
@@ -233,10 +232,12 @@ def usage_from_wire(value: Any) -> tuple[Usage, Raw]:
 
 
 def _count(value: Any) -> int:
-    if value is None:
-        return 0
-    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
-        raise WireError("usage has a count that is no number of tokens")
+    return 0 if value is None else _whole(value, "usage has a count that is no number of tokens")
+
+
+def _whole(value: Any, problem: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**63:
+        raise WireError(problem)
     return int(value)
 
 
@@ -254,10 +255,10 @@ def _result_from_wire(raw: Raw, at: int | None) -> ToolResultMessage:
 
 
 def declaration_from_wire(value: Any) -> ToolDeclaration:
-    """The declaration that this JSON is; what only a host's own tools have is left out. Raises ``WireError``."""
+    """The declaration that this JSON is; raises ``WireError``."""
     raw = as_object(value, "a tool")
     parameters = as_object(raw.get("parameters", {}), "the parameters of a tool")
-    extra = {"constrainedSampling": raw["constrainedSampling"]} if "constrainedSampling" in raw else {}
+    extra = rest(raw, "name", "description", "parameters")
     return ToolDeclaration(as_text(raw, "name"), text_or_none(raw, "description") or "", parameters, extra)
 
 

@@ -10,6 +10,7 @@ without going into the value, are nested too deeply, or branch out too widely.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, cast
 
 from ...effects.schema import Document, SchemaError, Way
@@ -23,7 +24,7 @@ TUPLE = "turnfold:tuple"
 
 _DEPTH_MAX = 64
 _PARTS_MAX = 20_000
-_CHAIN_MAX = 64
+_CHAIN_MAX = 24
 _BRANCHES_MAX = 10_000
 
 _DEFS = "#/$defs/"
@@ -63,6 +64,7 @@ class _Writing:
         self._root = root
         self._references = References(root)
         self._names: dict[tuple[int, str], str] = {}
+        self._taken = {_NOWHERE}
         self._targets: list[tuple[str, Target]] = []
         self._defs: dict[str, Any] = {}
         self._parts = 0
@@ -118,10 +120,10 @@ class _Writing:
     def _name(self, reference: str) -> str:
         """A name that tells people what it was: the last word of the reference, if that is one and still free."""
         word = reference.rpartition("/")[2].rpartition("#")[2]
-        taken = {_NOWHERE, *self._names.values()}
-        if word.isascii() and word.replace("_", "a").isalnum() and word not in taken:
-            return word
-        return next(name for number in range(len(taken) + 1) if (name := f"part{number}") not in taken)
+        if not (word.isascii() and word.replace("_", "a").isalnum()) or word in self._taken:
+            word = next(name for number in count(len(self._names)) if (name := f"part{number}") not in self._taken)
+        self._taken.add(word)
+        return word
 
 
 def _types(node: Mapping[str, Any], where: Way) -> dict[str, Any]:
@@ -204,10 +206,10 @@ class _Branching:
                 self._parts.append((child, (*where, *way)))
         branches = 1 + sum(count for count, _ in counts)
         chain = 1 + max((length for _, length in counts), default=0)
-        if branches > _BRANCHES_MAX or chain > _CHAIN_MAX:
-            raise SchemaError(
-                where, f"it holds more than {_BRANCHES_MAX} schemas for one value, or {_CHAIN_MAX} in a row"
-            )
+        if branches > _BRANCHES_MAX:
+            raise SchemaError(where, f"it holds more than {_BRANCHES_MAX} schemas for one value")
+        if chain > _CHAIN_MAX:
+            raise SchemaError(where, f"it holds more than {_CHAIN_MAX} schemas for one value, each inside another")
         return branches, chain
 
     def _referred(self, reference: str, where: Way) -> tuple[int, int]:

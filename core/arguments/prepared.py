@@ -11,16 +11,23 @@ from typing import Any
 
 from ...effects.schema import Schema, SchemaChecker, SchemaError, Way
 from ...effects.values import frozen
-from .coercion import DEPTH_MAX, Coercion, too_deep, with_defaults
+from .coercion import Coercion, too_deep, with_defaults
 from .dialect import document_of
 from .keywords import as_mapping, children
 from .received import received
 from .wording import Line, Probe, lines
 
-__all__ = ["LINES_MAX", "Accepted", "ToolArguments", "prepare"]
+__all__ = ["DEPTH_MAX", "LINES_MAX", "Accepted", "ToolArguments", "prepare"]
+
+DEPTH_MAX = 64
+"""How many objects and arrays of arguments may lie in each other, at most."""
 
 LINES_MAX = 8
 """So many things that are wrong are named at most."""
+
+_FRAMES_MAX = 500
+_FRAMES_A_LEVEL = 2
+_FRAMES_A_SCHEMA = 4
 
 
 @frozen
@@ -32,10 +39,15 @@ class Accepted:
 
 @frozen
 class ToolArguments:
-    """The arguments of one tool. ``coercing`` and ``defaulting`` say what else is done beside checking."""
+    """The arguments of one tool. ``coercing`` and ``defaulting`` say what else is done beside checking.
+
+    ``depth_max`` objects and arrays may lie in each other: ``DEPTH_MAX``, or fewer under a schema that could take the
+    interpreter to its limit with so many. So what is said of them does not depend on how deep the caller is.
+    """
 
     name: str
     probe: Probe
+    depth_max: int = DEPTH_MAX
     coercing: bool = True
     defaulting: bool = False
 
@@ -44,8 +56,8 @@ class ToolArguments:
 
         ``arguments`` are JSON of any kind, not only an object. Text in them should be clean (decision 45).
         """
-        if too_deep(arguments):
-            deep = f"must not be nested more than {DEPTH_MAX} levels deep"
+        if too_deep(arguments, self.depth_max):
+            deep = f"must not be nested more than {self.depth_max} levels deep"
             return self._error([("root", deep)], "(nested too deep to be shown)")
         document, schema = self.probe.document, self.probe.schema
         value = with_defaults(document, arguments) if self.defaulting else arguments
@@ -76,11 +88,12 @@ def prepare(
     Raises ``SchemaError`` for a schema that is none, that refers to other documents, or that a checker cannot handle or
     could not survive, and with ``defaulting`` for a default that is not valid itself.
     """
-    document = document_of(schema)
-    schema = checker(document)
+    document, chain = document_of(schema)
+    ready = checker(document)
     if defaulting:
-        _check_defaults(schema, document, ())
-    return ToolArguments(name, Probe(document, schema, checker), coercing, defaulting)
+        _check_defaults(ready, document, ())
+    depth_max = min(DEPTH_MAX, _FRAMES_MAX // (_FRAMES_A_LEVEL + _FRAMES_A_SCHEMA * chain))
+    return ToolArguments(name, Probe(document, ready, checker), depth_max, coercing, defaulting)
 
 
 def _check_defaults(schema: Schema, part: Any, at: Way) -> None:

@@ -17,12 +17,14 @@ __all__ = [
     "current_system",
     "current_tools",
     "declare",
+    "declared_tools",
     "initial_system",
     "same_declaration",
     "system_prompt",
     "system_text",
     "tool_changes",
     "tools_after",
+    "update_text",
     "with_tool_changes",
 ]
 
@@ -52,6 +54,15 @@ def tools_after(tools: tuple[ToolDeclaration, ...], messages: Iterable[Message])
 def current_tools(messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
     """The tools that a transcript has declared and not taken away."""
     return tools_after((), messages)
+
+
+def declared_tools(messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
+    """All tools that a transcript has ever declared, as it did last, whether or not it took them away."""
+    tools: tuple[ToolDeclaration, ...] = ()
+    for message in messages:
+        if isinstance(message, SystemMessage):
+            tools = _after_one(tools, replace(message, tools_removed=None))
+    return tools
 
 
 def _after_one(tools: tuple[ToolDeclaration, ...], message: SystemMessage) -> tuple[ToolDeclaration, ...]:
@@ -137,6 +148,17 @@ def declare(
 def system_text(message: SystemMessage) -> str:
     """The whole text of a system message: its content, then its sections."""
     return _paragraphs((_content(message), *(message.sections or {}).values()))
+
+
+def update_text(message: SystemMessage) -> str:
+    """A system message in mid-conversation, told as the change it is."""
+    told = [_content(message)]
+    for name, section in (message.sections or {}).items():
+        if section is None:
+            told.append(f'Removed system prompt section "{name}".')
+        else:
+            told.append(f'Updated system prompt section "{name}":\n\n{section}')
+    return _paragraphs(told)
 
 
 def current_system(messages: Iterable[Message]) -> SystemMessage | None:

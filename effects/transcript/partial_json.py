@@ -10,7 +10,8 @@ The rules, for text that is no JSON (yet):
   backslashes that escape nothing, stand for themselves.
 - Otherwise objects, arrays and strings end where the text ends, and white space at the end of the text does not count.
   A member without a value is left out, and so is half an escape. A literal may be cut anywhere (``t`` is true), a
-  number in its exponent (``1e`` is 1). NaN and infinities, numbers beyond all bounds among them, are null.
+  number in its exponent (``1e`` is 1), and may have 400 characters. NaN and infinities, numbers beyond all bounds among
+  them, are null.
 - Commas may be missing where nothing runs into each other, and one character, whatever it is, stands for the colon.
 - What cannot be read ends the object or array that it is in; whatever that is in goes on behind it. A string with a
   control character or a bad escape cannot be read; while it is still open, it counts up to its last escape if what
@@ -35,7 +36,7 @@ __all__ = ["DEPTH_MAX", "PartialJson", "partial_json"]
 DEPTH_MAX = 200
 """Objects and arrays that are nested deeper cannot be read."""
 
-_NUMBER_MAX = 4_300
+_NUMBER_MAX = 400
 _BLANK = " \t\n\r"
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _WORD_END = re.compile(r"[,\]}]")
@@ -132,7 +133,7 @@ class PartialJson:
             if found is None and not self._open:
                 found = self._repaired.so_far("".join(self._tail))
             return _NOTHING if found is None else found
-        if self._read == self._in_word:
+        if self._read == self._in_word and len(self._word) <= _NUMBER_MAX:
             self._looked_at += len(self._word)
             return self._literal_or_number()
         return _NOTHING

@@ -26,9 +26,9 @@ from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolResult, ToolRet
 from ...effects.transcript import StopReason, TextPart
 from . import store
 from .executor import Answer, Executor, JournalOrder, Pending
+from .promises import Complaint
 from .scenario import Behaviour, Output
 from .store import BadWrite, Stored
-from .witness import Complaint
 from .world import World
 
 __all__ = ["answer", "behaviour", "carry_out", "hangs", "stream"]
@@ -120,7 +120,7 @@ def _hear(world: World, executor: Executor, order: CallModel) -> Output:
         world.complain(complaint)
     output = world.next_output()
     executor.asked_model += 1
-    world.witness.model_said(output.text, inputs)
+    world.witness.model_answers(order.request, output, inputs)
     return output
 
 
@@ -196,7 +196,7 @@ def _blames(output: Output) -> set[str]:
     terminal = output.terminal
     if not isinstance(terminal, StreamFinished):
         return {"model"}
-    if output.with_calls:
+    if output.wanted:
         return {"calls"}
     if terminal.stop in (StopReason.REFUSAL, StopReason.LENGTH):
         return {"model"}

@@ -94,9 +94,16 @@ class Output:
         return "".join(delta.text for delta in self.deltas if isinstance(delta, BlockDelta) and delta.index in texts)
 
     @property
-    def with_calls(self) -> bool:
-        """Whether it calls tools."""
-        return any(isinstance(delta, BlockStarted) and delta.kind is DeltaKind.CALL for delta in self.deltas)
+    def wanted(self) -> tuple[tuple[str, str], ...]:
+        """The calls in it, as (tool, arguments as text)."""
+        begun = [delta for delta in self.deltas if isinstance(delta, BlockStarted) and delta.kind is DeltaKind.CALL]
+        texts = {delta.index: delta.text for delta in self.deltas if isinstance(delta, BlockDelta)}
+        return tuple((delta.name, texts.get(delta.index, "")) for delta in begun)
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether it ended at its length limit."""
+        return isinstance(self.terminal, StreamFinished) and self.terminal.stop is StopReason.LENGTH
 
 
 DEMO_TOOLS = (

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from ...core.run import Fold
 from ...effects.values import replace
+from .promises import PromiseBroken
 from .scenario import Output, Scenario, Trouble, calls, says
 from .schedule import run_schedule
-from .witness import PromiseBroken
 from .world import Watch
 
 __all__ = ["shrink"]

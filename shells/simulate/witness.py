@@ -1,26 +1,39 @@
 """The independent oracle: what the world itself saw, held against what a durable run promises.
 
 It never reads a run's state. It counts tools that began, requests that reached the model, writes that reached the store
-and results that were given, and compares them with each other and with the input. ``PromiseBroken`` is what it raises.
+and results that were given, and compares them with each other and with the input. What it raises is a ``Complaint``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ...core.run import Rules
+from ...core.run.log import decode_entry
 from ...effects.feed import InputMessage
 from ...effects.journal import SaveCall, SaveStep, Step
 from ...effects.lifecycle import RunResult
-from ...effects.model import CallModel
+from ...effects.model import CallModel, ModelRequest
 from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
 from ...effects.record import BlockKind, CallStatus, Handover, ToolCall
 from ...effects.tool import RunTool
-from ...effects.transcript import AssistantMessage, Message, Sealed, TextPart, ToolResultMessage, UserMessage, parts_of
-from ...effects.vocabulary import Order
-from .executor import Executor
+from ...effects.transcript import AssistantMessage, Message, Sealed, ToolResultMessage
+from .executor import Asked, Executor
+from .promises import Complaint
+from .reading import (
+    arguments_of,
+    begins_with,
+    closes_a_gate,
+    counts_of,
+    each_once,
+    inputs_in,
+    is_under_way,
+    opened,
+    outcome_of,
+    told_by,
+)
+from .scenario import Output
 from .store import Stored
-from .trace import Trace
 
-__all__ = ["PromiseBroken", "Witness"]
+__all__ = ["Blind", "Witness"]
 
 MAX_HEAD_BYTES = 1024
 
@@ -40,31 +53,6 @@ _BLAME: dict[FailureKind, frozenset[str]] = {
 """Which failure an execution may end with after what the world did to it."""
 
 
-class PromiseBroken(AssertionError):
-    """A promise did not hold. ``promise`` names it; the text has the whole story.
-
-    ``schedule`` led there; ``names`` are those of its choices, empty for the ordinary.
-    """
-
-    def __init__(
-        self, promise: str, story: str, schedule: tuple[int, ...], names: tuple[str, ...], trace: Trace
-    ) -> None:
-        super().__init__(f"{promise}\n{story}")
-        self.promise = promise
-        self.schedule = schedule
-        self.names = names
-        self.trace = trace
-
-
-class Complaint(Exception):
-    """A promise that the witness found broken, with what it saw, before the world adds the story."""
-
-    def __init__(self, promise: str, detail: str = "") -> None:
-        super().__init__(promise, detail)
-        self.promise = promise
-        self.detail = detail
-
-
 class Witness:
     """What the world saw so far."""
 
@@ -74,13 +62,14 @@ class Witness:
         self._parts: dict[tuple[str, str], str] = {}
         self._running: set[str] = set()
         self._hosted: set[str] = set()
+        self._contents: dict[str, set[str]] = {}
         self._said: dict[str, int] = {}
-        self._given: set[str] = set()
+        self._answers: dict[str, tuple[Output, frozenset[str]]] = {}
         self._delivered: list[Delivered] = []
 
     # --- what reaches the border
 
-    def asked(self, executor: Executor, order: Order, now: int, stored: Stored) -> None:
+    def asked(self, executor: Executor, order: Asked, now: int, stored: Stored) -> None:
         """An order was given: one step at a time, one write a call, nothing for the world without a live lease."""
         others = [pending.order for pending in executor.pending.values() if pending.order is not order]
         match order:
@@ -93,7 +82,7 @@ class Witness:
                     raise Complaint("nothing acts on the world without a live lease", type(order).__name__)
             case _:
                 pass
-        if not executor.fresh and _closes_a_gate(order):
+        if not executor.fresh and closes_a_gate(order):
             raise Complaint("newer input is looked for before the run goes on after a batch, or delivers")
 
     # --- tools
@@ -106,12 +95,27 @@ class Witness:
         other = self._parts.setdefault(part, key)
         if other != key:
             raise Complaint("no call of the model is carried out under two records", f"{other} and {key}")
+        self._check_wanted(executor, order)
         if key not in self._running:
             raise Complaint("no call begins before its record is stored as running", key)
         told = executor.told.get(key)
         if told is None or told.status != CallStatus.RUNNING or told.handover:
             raise Complaint("no call begins that the store says is another's, or over", key)
         self.starts[key] = self.starts.get(key, 0) + 1
+
+    def _check_wanted(self, executor: Executor, order: RunTool) -> None:
+        """Whether the model wanted this call, whole, of a tool on offer, and alone where it must be (decision 12)."""
+        invocation = order.invocation
+        output, offered = self._answers[invocation.model_call_id]
+        wanted = output.wanted
+        if (invocation.name, dict(invocation.arguments)) not in [(name, arguments_of(text)) for name, text in wanted]:
+            raise Complaint("a call is carried out as the model wanted it", invocation.key)
+        if invocation.name not in offered or output.cut_off:
+            raise Complaint("no call begins that was cut off, or was not on offer", invocation.key)
+        tools = self._rules.tools
+        alone = self._rules.spec.sequential or any(tools[name].sequential for name, _ in wanted if name in tools)
+        if alone and any(is_under_way(pending, invocation) for pending in executor.pending.values()):
+            raise Complaint("in a batch that runs one by one no call begins beside another", invocation.key)
 
     # --- the model
 
@@ -120,32 +124,41 @@ class Witness:
     ) -> int:
         """A request reaches the model; returns how many input messages it holds."""
         context = order.request.context
-        found = list(_inputs(context))
+        found = list(inputs_in(context))
         if len(found) != len(set(found)):
             raise Complaint("no input enters a model request twice", f"{found}")
-        wanted = [message.content for message in _once(messages[: executor.claimed])]
+        wanted = [message.content for message in each_once(messages[: executor.claimed])]
         if found != wanted:
             raise Complaint("the model is asked with exactly the input that was claimed", f"{found}, not {wanted}")
         if executor.attempt == stored.attempt:
             self._check_saved(context, stored)
         return len(found)
 
-    def _check_saved(self, context: Iterable[Message | Sealed], stored: Stored) -> None:
-        log = b"\n".join(stored.logs.get("main", ()))
+    def _check_saved(self, context: Sequence[Message | Sealed], stored: Stored) -> None:
+        entries = [decode_entry(raw) for raw in stored.logs.get("main", ())]
+        if self._rules.spec.discard_undelivered and entries and not begins_with(context, entries):
+            entries.pop()  # the text that was superseded leaves the log with the next step
+        if not begins_with(context, entries):
+            raise Complaint("what is stored of the context is what the model sees, in order")
+        kept = {item.raw for entry in entries for item in entry.items}
         for item in context:
-            message = _opened(item)
+            message = opened(item)
             output = isinstance(message, AssistantMessage) and message.model
-            if output and isinstance(item, Sealed) and item.raw not in log:
+            if output and isinstance(item, Sealed) and item.raw not in kept:
                 raise Complaint("the model is asked only when all outputs before are stored")
+        seen = {told_by(message) for message in map(opened, context) if isinstance(message, ToolResultMessage)}
         for key, call in stored.calls.items():
+            if key in self._running and call.settled and seen.isdisjoint(self._contents[key]):
+                raise Complaint("the model sees the results that are stored", f"{key}: {self._contents[key]}")
             owned = call.handover not in (Handover.NONE, Handover.AWAIT)
             if key in self._running and not call.settled and not owned:
                 raise Complaint("the model is asked only when all calls before are stored as settled", key)
 
-    def model_said(self, text: str, inputs: int) -> None:
-        """The model has said a whole text to a request with so many input messages."""
-        if text.strip():
-            self._said[text.strip()] = inputs
+    def model_answers(self, request: ModelRequest, output: Output, inputs: int) -> None:
+        """The model will say this to a request with so many input messages."""
+        self._answers[request.model_call_id] = (output, frozenset(tool.name for tool in request.tools))
+        if output.text.strip():
+            self._said[output.text.strip()] = inputs
 
     # --- the store
 
@@ -155,14 +168,14 @@ class Witness:
             new = after.calls.get(key)
             if new is None and key not in self._hosted and (old.settled or key in self.starts):
                 raise Complaint("no call is removed that began or was settled", key)
-            if new is not None and old.settled and _outcome(old) != _outcome(new):
+            if new is not None and old.settled and outcome_of(old) != outcome_of(new):
                 raise Complaint("a settled outcome never changes", f"{key}: {old.status}, then {new.status}")
             if new is not None and old.handover and (old.handover, old.status) != (new.handover, new.status):
                 raise Complaint("a call that was handed over is its owner's to write", key)
         for key, call in after.calls.items():
             if call is not before.calls.get(key):
                 self._check_record(call)
-        if any(one > two for one, two in zip(_counts(before), _counts(after), strict=True)):
+        if any(one > two for one, two in zip(counts_of(before), counts_of(after), strict=True)):
             raise Complaint("the usage that is stored never decreases")
         self._check_outcome(before.outcome, after.outcome, len(messages))
         self._check_blocks(after)
@@ -170,6 +183,7 @@ class Witness:
     def _check_record(self, call: ToolCall) -> None:
         """Whether a record that was just written tells the truth about what its tool did."""
         key, words = call.id, self._rules.words
+        self._note(call)
         if call.status == CallStatus.RUNNING:
             self._running.add(key)
         if key in self._hosted:
@@ -208,6 +222,12 @@ class Witness:
     def hosted(self, call: ToolCall) -> None:
         """The host wrote a call itself."""
         self._hosted.add(call.id)
+        self._note(call)
+
+    def _note(self, call: ToolCall) -> None:
+        for content in (call.result, call.error):
+            if content is not None:
+                self._contents.setdefault(call.id, set()).add(content)
 
     # --- the end of an execution
 
@@ -219,7 +239,7 @@ class Witness:
             return
         match result.outcome:
             case Delivered(text=text, boundary=boundary) as outcome:
-                self._check_delivered(outcome, len(_once(messages[:boundary])), text)
+                self._check_delivered(outcome, len(each_once(messages[:boundary])), text)
             case Suspended(waits_for=waits_for):
                 if not waits_for or any(key not in {call.id for call in result.calls} for key in waits_for):
                     raise Complaint("a suspended run names what it waits for")
@@ -261,7 +281,7 @@ class Witness:
         if given.keys() != stored.calls.keys():
             raise Complaint("the result has the calls that are stored")
         for key, call in given.items():
-            if call.settled and _outcome(call) != _outcome(stored.calls[key]):
+            if call.settled and outcome_of(call) != outcome_of(stored.calls[key]):
                 told = f"{key}: {call.status}, not {stored.calls[key].status}"
                 raise Complaint("the result says of a call what the store says", told)
         if {block.id: block for block in result.blocks} != stored.blocks:
@@ -281,7 +301,7 @@ class Witness:
 class Blind(Witness):
     """A witness that looks away, for measuring what a run costs without it."""
 
-    def asked(self, executor: Executor, order: Order, now: int, stored: Stored) -> None:
+    def asked(self, executor: Executor, order: Asked, now: int, stored: Stored) -> None:
         """Look away."""
 
     def tool_begins(self, executor: Executor, order: RunTool) -> None:
@@ -302,40 +322,3 @@ class Blind(Witness):
 
     def verdict(self, stored: Stored) -> None:
         """Look away."""
-
-
-def _closes_a_gate(order: Order) -> bool:
-    """Whether the order says that, to the run's best knowledge, there is no newer input."""
-    if isinstance(order, SaveStep):
-        return isinstance(order.step.outcome, Delivered | Completed)
-    if isinstance(order, CallModel) and order.request.context:
-        return isinstance(_opened(order.request.context[-1]), ToolResultMessage)
-    return False
-
-
-def _inputs(context: Iterable[Message | Sealed]) -> Iterable[str]:
-    for item in context:
-        message = _opened(item)
-        if isinstance(message, UserMessage) or (isinstance(message, AssistantMessage) and not message.model):
-            parts = message.parts if isinstance(message, AssistantMessage) else parts_of(message.content)
-            yield "".join(part.text for part in parts if isinstance(part, TextPart))
-
-
-def _opened(item: Message | Sealed) -> Message:
-    return item.open() if isinstance(item, Sealed) else item
-
-
-def _once(messages: Iterable[InputMessage]) -> list[InputMessage]:
-    first: dict[str, InputMessage] = {}
-    for message in messages:
-        first.setdefault(message.key, message)
-    return list(first.values())
-
-
-def _outcome(call: ToolCall) -> tuple[object, ...]:
-    return (call.status, call.result, call.error, call.parts, call.media, call.completed_at, call.handover)
-
-
-def _counts(stored: Stored) -> tuple[int, ...]:
-    usage = stored.usage
-    return (usage.input, usage.cache_read, usage.cache_write, usage.output)

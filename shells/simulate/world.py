@@ -20,10 +20,11 @@ from ...effects.outcome import Delivered
 from ...effects.values import replace
 from ...effects.vocabulary import Effect, Event
 from .executor import Executor
+from .promises import Complaint, PromiseBroken
 from .scenario import Output, Scenario, says
 from .store import Conversation, Stored, overlay
 from .trace import Trace
-from .witness import Blind, Complaint, PromiseBroken, Witness
+from .witness import Blind, Witness
 
 __all__ = ["Watch", "World"]
 
@@ -65,7 +66,6 @@ class World:
         self.faults = scenario.faults
         self.bound = 0
         self.cancelled = False
-        self.bytes_written = 0
         self.watch = watch
         self.witness = Blind(self.rules) if watch is Watch.NOT_AT_ALL else Witness(self.rules)
         self._fold = fold(self.rules)

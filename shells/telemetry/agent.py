@@ -11,8 +11,18 @@ for, under trio and asyncio alike. What a listener makes of a run's very last ev
 from typing import TYPE_CHECKING
 
 from ...core.extensions.prices import Prices
-from ...core.extensions.spans import AddEvent, EndSpan, SpanKind, SpanOperation, SpanRules, StartSpan, Watched, watch
-from ...core.extensions.spans.attributes import SCHEMA
+from ...core.extensions.spans import (
+    CUT_OFF,
+    SCHEMA,
+    AddEvent,
+    EndSpan,
+    SpanKind,
+    SpanOperation,
+    SpanRules,
+    StartSpan,
+    Watched,
+    watch,
+)
 from ...effects.agent_vocabulary import AgentEffect, AgentInput
 from ...effects.tool import Invocation
 from .recorder import Attributes, RecordedSpan, SpanRecorder, SpanScope
@@ -71,7 +81,9 @@ class AgentTelemetry:
         """End whatever is open, for an agent that will not run again, or was torn down in a run. Never raises."""
         self._watched = Watched(next_key=self._watched.next_key)
         for key in sorted(self._open, reverse=True):
-            self._open.pop(key).end("cut_off")
+            span = self._open.pop(key)
+            span.set_attributes({"error.type": CUT_OFF})
+            span.end(CUT_OFF)
 
     def _parent(self, call: Invocation | None) -> RecordedSpan | None:
         keys = [self._watched.run]

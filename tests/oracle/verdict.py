@@ -72,6 +72,21 @@ def _listener_raises(case: Raw) -> bool:
     return any("throw" in reaction for one in case.get("listeners", ()) for reaction in one["reactions"])
 
 
+def _second_result(case: Raw) -> bool:
+    """A result of a call that has one already, be it a made-up one: an output or something said closed the call."""
+    waiting, known = set[str](), set[str]()
+    for message in case.get("messages", ()) if case.get("function") == "transformMessages" else ():
+        if message["role"] == "toolResult":
+            if message["toolCallId"] in known - waiting:
+                return True
+            waiting.discard(message["toolCallId"])
+        elif message["role"] in ("assistant", "user"):
+            blocks = message.get("content") if message["role"] == "assistant" else ()
+            waiting = {block["id"] for block in blocks or () if block["type"] == "toolCall"}
+            known |= waiting
+    return False
+
+
 RULES: Mapping[str, Callable[[Raw], bool]] = {
     "a": _no_terminal,
     "b": _second_start,
@@ -80,4 +95,5 @@ RULES: Mapping[str, Callable[[Raw], bool]] = {
     "e": _default_stream,
     "f": _empty_text,
     "g": _listener_raises,
+    "i": _second_result,
 }

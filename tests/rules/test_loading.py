@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tests.rules.tree import imports, modules
 
-VENDORS = {"openai", "anthropic"}
+VENDORS = {"openai", "anthropic", "opentelemetry"}
 # None of these is loaded by attrs, cattrs or msgspec, so loading one could not go unseen.
 REACHES_OUT = ["httpx", "logging", "random", "socket", "sqlite3", "ssl", "subprocess", "trio"]
 

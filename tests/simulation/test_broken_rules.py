@@ -189,6 +189,16 @@ def a_batch_is_dropped_without_results(patch: Patch) -> None:
 
 
 @rule
+def results_are_not_stored(patch: Patch) -> None:
+    patch.setattr(turns, "hold", lambda state, entry: state)
+
+
+@rule
+def a_discarded_text_stays_stored(patch: Patch) -> None:
+    patch.setattr(turns, "cut_last", lambda state: state)
+
+
+@rule
 def viewers_keep_what_was_withdrawn(patch: Patch) -> None:
     patch.setattr(turns, "withdraw", lambda state: state)
 

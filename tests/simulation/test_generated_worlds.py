@@ -12,7 +12,7 @@ from turnfold.shells.simulate import PromiseBroken, World, run_schedule, shrink
 
 from tests.simulation.worlds import CASES, Case
 
-WORLDS = 2_400
+WORLDS = 2_200
 EXPLORING = 40_000
 
 

@@ -4,10 +4,13 @@ Read ``operations`` (what can be done to a span), ``attributes`` (the names, by 
 (messages as those conventions write them), and ``mapping``. ``shells.telemetry`` carries the operations out.
 """
 
-from .mapping import SpanRules, Watched, watch
+from .attributes import SCHEMA
+from .mapping import CUT_OFF, SpanRules, Watched, watch
 from .operations import AddEvent, EndSpan, SpanKind, SpanOperation, StartSpan
 
 __all__ = [
+    "CUT_OFF",
+    "SCHEMA",
     "AddEvent",
     "EndSpan",
     "SpanKind",

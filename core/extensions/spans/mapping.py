@@ -42,10 +42,11 @@ from .attributes import (
 from .content import input_messages, output_messages
 from .operations import AddEvent, EndSpan, SpanKind, SpanOperation, StartSpan, Value
 
-__all__ = ["SpanRules", "Watched", "watch"]
+__all__ = ["CUT_OFF", "SpanRules", "Watched", "watch"]
 
 HARD = (StopReason.ERROR, StopReason.ABORTED)
 CUT_OFF = "cut_off"
+"""The kind of error of a span that something else ended."""
 
 
 @frozen
@@ -84,7 +85,7 @@ class Watched:
     """What must be remembered of a run. ``run`` is its span, ``next_key`` the next span's.
 
     ``models`` are by ticket; ``asked`` says which call a ticket in flight is about, and ``why`` what kind of error will
-    end a call.
+    end a call. ``model`` is who was asked first, ``last`` the newest answer, ``tally`` what all of them used.
     """
 
     next_key: int = 0
@@ -93,6 +94,7 @@ class Watched:
     tools: tuple[OpenTool, ...] = ()
     asked: Mapping[int, str] = field(factory=dict[int, str])
     why: Mapping[str, str] = field(factory=dict[str, str])
+    aborted: bool = False
     model: Mapping[str, Value] = field(factory=dict[str, Value])
     last: AssistantMessage | None = None
     tally: Tally = (ZERO_USAGE, 0.0, False)
@@ -173,7 +175,7 @@ def _take_in(state: Watched, event: AgentInput, effects: Iterable[AgentEffect], 
             return _end_model(state, ticket, {}, "credentials_failed", message)
         case AbortAsked():
             assert state.run is not None
-            return _do(state, AddEvent(state.run, "turnfold.abort"))
+            return _do(replace(state, aborted=True), AddEvent(state.run, "turnfold.abort"))
         case SinkFailed(dropped=dropped):
             return _dropped(state, dropped)
         case BeforeToolReturned(decision=Block()):
@@ -305,7 +307,8 @@ def _follow(state: Watched, effect: AgentEffect, at: int, rules: SpanRules) -> W
 
 def _tool_ended(state: Watched, ended: ToolEnded, rules: SpanRules) -> Watched:
     oldest = next((tool for tool in state.tools if tool.call_id == ended.call_id), None)
-    error = state.why.get(ended.call_id, "tool_error") if ended.is_error else None
+    usual = "aborted" if state.aborted else "tool_error"
+    error = state.why.get(ended.call_id, usual) if ended.is_error else None
     text = tool_result(ended) if rules.content else ""
     return _end_tool(state, oldest, error, text if ended.is_error else "", text)
 

@@ -32,13 +32,18 @@ from tests.strategies import JSON, TEXTS, WILD_TEXTS, values
 
 EXTRA = st.dictionaries(TEXTS, JSON, max_size=2)
 INDICES = st.integers(0, 3)
-PIECES: st.SearchStrategy[Delta] = st.one_of(
+GROWING: st.SearchStrategy[Delta] = st.one_of(
     values(Started),
     st.builds(BlockStarted, INDICES, st.sampled_from(DeltaKind), TEXTS, TEXTS, EXTRA),
     st.builds(BlockDelta, INDICES, WILD_TEXTS),
     st.builds(BlockEnded, INDICES, st.none() | TEXTS, st.booleans(), EXTRA),
     st.builds(UsageReported, values(Usage)),
 )
+REPLACING: st.SearchStrategy[Delta] = st.one_of(
+    st.builds(BlockStarted, INDICES, st.sampled_from(DeltaKind), TEXTS, TEXTS, EXTRA, again=st.just(True)),
+    st.builds(BlockEnded, INDICES, part=values(CallPart)),
+)
+PIECES = GROWING | REPLACING
 FINISHED = StreamFinished(StopReason.STOP)
 
 
@@ -65,7 +70,7 @@ def test_any_split_into_batches_gives_the_same_message(deltas: list[Delta], plac
     assert list(many.blocks) == list(one.blocks)
 
 
-@given(st.lists(PIECES, max_size=20), st.lists(st.integers(0, 20), max_size=5))
+@given(st.lists(GROWING, max_size=20), st.lists(st.integers(0, 20), max_size=5))
 def test_the_growths_of_all_batches_are_the_text_of_the_blocks(deltas: list[Delta], places: list[int]) -> None:
     cuts = [0, *sorted(min(place, len(deltas)) for place in places), len(deltas)]
     grown: dict[int, str] = {}
@@ -131,6 +136,23 @@ def test_a_call_may_learn_its_id_and_its_name_later_but_not_forget_them() -> Non
 
 def test_a_block_stays_of_the_kind_it_had_first() -> None:
     assert message(BlockDelta(0, "text"), BlockStarted(0, DeltaKind.CALL, "a", "echo")).parts == (TextPart("text"),)
+
+
+def test_a_block_that_begins_again_keeps_its_place_and_nothing_else() -> None:
+    first = (BlockStarted(0, DeltaKind.TEXT, extra={"a": 1}), BlockDelta(0, "old"), BlockEnded(0, "signed"))
+    begun = (BlockStarted(1, DeltaKind.TEXT), BlockDelta(1, "last"), BlockStarted(0, DeltaKind.CALL, "b", again=True))
+    assert message(*first, *begun, BlockDelta(0, "{}")).parts == (CallPart("b", "", "{}"), TextPart("last"))
+    _, growths, _ = fold_deltas(folded(first), begun)
+    assert [(growth.index, growth.text, growth.announced) for growth in growths] == [(0, "", True), (1, "last", True)]
+
+
+def test_the_end_of_a_call_may_bring_the_whole_call() -> None:
+    whole = CallPart("b", "find", '{"a":1}', "signed", {"n": 1}, "what is wrong")
+    begun = (BlockStarted(0, DeltaKind.CALL, "a", "list", {"m": 1}), BlockDelta(0, "{"))
+    partial = folded((*begun, BlockEnded(0, part=whole)))
+    assert partial.message.parts == folded(begun, (BlockEnded(0, part=whole),)).message.parts == (whole,)
+    _, growths, _ = fold_deltas(EMPTY_PARTIAL, (*begun, BlockEnded(0, part=whole)))
+    assert [(growth.text, growth.announced) for growth in growths] == [("", True)]
 
 
 def test_only_the_first_start_and_the_last_report_of_usage_count() -> None:

@@ -3,10 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import pytest
-
-pytest.importorskip("opentelemetry.sdk", reason="the SDK is needed to look at spans")
-
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
