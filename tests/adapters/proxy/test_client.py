@@ -9,6 +9,8 @@ import anyio
 import httpx
 import pytest
 from turnfold.adapters.proxy import Patience, ProxyConfigError, ProxyModel, client
+from turnfold.adapters.proxy.failures import ABORTED
+from turnfold.effects.agent import MessageUpdated
 from turnfold.effects.model import BlockDelta, BlockStarted, Delta, ModelChoice, ModelRequest, StreamFailed
 from turnfold.effects.model import StreamFinished as Finished
 from turnfold.effects.sequence import Seq
@@ -23,6 +25,7 @@ from turnfold.effects.transcript import (
     UserMessage,
 )
 from turnfold.effects.values import replace
+from turnfold.shells.agent import Agent
 from turnfold.shells.agent_drive import Signal
 
 from tests.adapters.proxy.loopback import (
@@ -292,6 +295,23 @@ async def test_an_answer_that_came_before_the_signal_is_whole() -> None:
     signal = Signal()
     async with serving(PLAIN) as server, proxy_at(server) as model:
         assert text_of(await ask_until(model, signal, Finished)) == "Hello"
+
+
+@in_real_time
+async def test_an_agent_may_talk_through_a_proxy_and_abort_what_it_says() -> None:
+    async with serving(PLAIN) as server, proxy_at(server) as model, Agent(model, choice=MODEL) as agent:
+        await agent.prompt("hello")
+        said = agent.state.messages[-1]
+        assert isinstance(said, AssistantMessage)
+        assert said.parts == (TextPart("Hello"),)
+    async with serving(Answer([START, TEXT, HELLO, Hang()])) as server, proxy_at(server) as model:
+        async with Agent(model, choice=MODEL) as agent:
+            agent.subscribe(lambda event: agent.abort() if isinstance(event, MessageUpdated) else None)
+            await agent.prompt("hello")
+            said = agent.state.messages[-1]
+            assert isinstance(said, AssistantMessage)
+            assert (said.stop, said.error) == ("aborted", ABORTED)
+            assert said.parts == (TextPart(""),)
 
 
 # What goes wrong.

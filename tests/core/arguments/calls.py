@@ -5,7 +5,7 @@ from typing import Any
 from turnfold.adapters.schemas import check_with_rust
 from turnfold.core.arguments import Accepted, prepare
 
-__all__ = ["accepted", "about", "told"]
+__all__ = ["about", "accepted", "told"]
 
 
 def accepted(schema: Any, arguments: Any, **options: bool) -> Any:

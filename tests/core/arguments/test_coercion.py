@@ -1,7 +1,7 @@
 """What is done to arguments that are not valid as they were sent."""
 
 import copy
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -204,7 +204,7 @@ def test_text_that_is_nested_too_deeply_is_not_decoded() -> None:
 class TestNulls:
     """A null may say that a member is missing."""
 
-    SCHEMA = {
+    SCHEMA: ClassVar[Any] = {
         "type": "object",
         "properties": {
             "needed": {"type": "string"},
