@@ -62,7 +62,7 @@ STOPS = {
 }
 """What the protocol calls the ends of an output; any other word is an ordinary end."""
 
-_STOP_NAMES = {stop: name for name, stop in STOPS.items()} 
+_STOP_NAMES = {stop: name for name, stop in STOPS.items()} | {StopReason.REFUSAL: "stop"}
 _USAGE = {"input": "input", "output": "output", "cacheRead": "cache_read", "cacheWrite": "cache_write"}
 _NO_COST = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0}
 

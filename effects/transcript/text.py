@@ -3,6 +3,7 @@
 Where such text must be kept as it came, in a recording, the halves are escaped instead.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -14,14 +15,24 @@ WHITE_SPACE = (
 )
 """What counts as blank: what the recordings call blank, JavaScript's white space, which is not quite Python's."""
 
+_HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
+
 
 def clean_text(text: str) -> str:
     """The same text with surrogate pairs joined and each unpaired surrogate replaced by U+FFFD."""
     try:
         text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        # A codec could do it, but Python loads those when they are first used: in the middle of a fold.
+        return _HALVES.sub(_joined, text)
     return text
+
+
+def _joined(halves: "re.Match[str]") -> str:
+    if len(halves[0]) == 1:
+        return "\ufffd"
+    high, low = halves[0]
+    return chr(0x10000 + (ord(high) - 0xD800 << 10) + (ord(low) - 0xDC00))
 
 
 def clean_json(value: Any) -> Any:

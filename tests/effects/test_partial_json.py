@@ -14,7 +14,8 @@ from tests.strategies import JSON
 PIECES = [
     *'{}[]:,"\\ \n\0-.+eEtnx/1\'',
     "0", "12", "1e", "2.5", "true", "fals", "null", "nul", "NaN", "Infinity", "-I", '"a"', '"b":', '{"k":', "[1,",
-    "[ ]", "\\u00e9", "\\u00", "\\ud83d", "\\ude00", "\\q", "\\n", '\\"', "\\\\", "\ufeff", "\xa0", "\u00fc", "__proto__",
+    "[ ]", "\\u00", "\\ud83d", "\\ude00", "\\q", "\\n", '\\"', "\\\\", "\ufeff", "\xa0", "\u00fc",
+    "__proto__", "\\u00e9",
 ]  # fmt: skip
 JUNK = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 TEXTS = JUNK | JUNK.map(lambda junk: '{"k":' + junk) | JUNK.map(lambda junk: '["' + junk)

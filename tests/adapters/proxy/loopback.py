@@ -63,6 +63,7 @@ class Loopback:
         self.asked: list[Asked] = []
         self.connections = 0
         self.url = ""
+        self.was_asked = anyio.Event()
         self.let_go = anyio.Event()
 
     async def serve(self, stream: anyio.abc.SocketStream) -> None:
@@ -71,6 +72,7 @@ class Loopback:
             async with stream:
                 while True:
                     self.asked.append(await _next_request(stream))
+                    self.was_asked.set()
                     if not await self._say(stream):
                         break
         self.let_go.set()
