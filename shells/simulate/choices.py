@@ -1,9 +1,11 @@
 """What may happen next in a world, as a list in which the most ordinary comes first.
 
 A schedule is a list of numbers; each picks from the list as it is then, and 0 is always the most ordinary: the oldest
-order is carried out and answered, and when nothing is out, time passes or the next execution begins. What a world's
-troubles do not allow is not in its list, so a world without troubles has one future. A choice also has a name, by which
-stories that people write pick it: ``"dies"``, ``"answers SaveStep"``.
+order is carried out and answered, and when nothing is out, time passes or the next execution begins. A number beyond
+the end of the list picks the ordinary too, so no two numbers mean the same. What a world's troubles do not allow is not
+in its list: a world without troubles has one future.
+
+A choice also has a name, by which stories that people write pick it: ``"dies"``, ``"answers SaveStep"``.
 """
 
 from collections.abc import Callable, Iterator
@@ -73,7 +75,7 @@ def _pick(world: World, which: int | str) -> tuple[int, Choice | None]:
         return 0, ordinary(world)
     found = choices(world)
     if isinstance(which, int):
-        number = which % len(found) if found else 0
+        number = which if which < len(found) else 0
     else:
         number = next((place for place, choice in enumerate(found) if place and choice.name == which), 0)
     return number, found[number] if found else None

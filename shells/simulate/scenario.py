@@ -87,18 +87,28 @@ class Output:
         return last if isinstance(last, StreamFinished | StreamFailed) else None
 
     @property
+    def blocks(self) -> tuple[tuple[DeltaKind, str, str], ...]:
+        """What it says block by block, as (kind, tool's name, text), in the order in which the blocks appear."""
+        found: dict[int, tuple[DeltaKind, str, str]] = {}
+        for delta in self.deltas:
+            if isinstance(delta, BlockStarted):
+                kind, name, text = found.get(delta.index, (None, "", ""))
+                same = kind is delta.kind
+                found[delta.index] = (delta.kind, (name if same else "") or delta.name, text if same else "")
+            elif isinstance(delta, BlockDelta):
+                kind, name, text = found.get(delta.index, (DeltaKind.TEXT, "", ""))
+                found[delta.index] = (kind, name, text + delta.text)
+        return tuple(found.values())
+
+    @property
     def text(self) -> str:
         """All its text, thoughts and arguments left out."""
-        begun = (delta for delta in self.deltas if isinstance(delta, BlockStarted))
-        texts = {delta.index for delta in begun if delta.kind is DeltaKind.TEXT}
-        return "".join(delta.text for delta in self.deltas if isinstance(delta, BlockDelta) and delta.index in texts)
+        return "".join(text for kind, _, text in self.blocks if kind is DeltaKind.TEXT)
 
     @property
     def wanted(self) -> tuple[tuple[str, str], ...]:
         """The calls in it, as (tool, arguments as text)."""
-        begun = [delta for delta in self.deltas if isinstance(delta, BlockStarted) and delta.kind is DeltaKind.CALL]
-        texts = {delta.index: delta.text for delta in self.deltas if isinstance(delta, BlockDelta)}
-        return tuple((delta.name, texts.get(delta.index, "")) for delta in begun)
+        return tuple((name, text) for kind, name, text in self.blocks if kind is DeltaKind.CALL)
 
     @property
     def cut_off(self) -> bool:

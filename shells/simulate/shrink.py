@@ -17,6 +17,7 @@ from .world import Watch
 __all__ = ["shrink"]
 
 MAX_RUNS = 3_000
+MORE = 3
 
 Story = tuple[str, ...]
 
@@ -56,8 +57,8 @@ class _Shrinking:
         while progress and self.runs < MAX_RUNS:
             before = self.found
             self._drop_steps()
+            self._drop_choices()
             self._simplify()
-            self._make_ordinary()
             progress = self.found is not before
         return self.found
 
@@ -81,10 +82,13 @@ class _Shrinking:
                     place += size
             size //= 2
 
-    def _make_ordinary(self) -> None:
-        for place in range(len(self.story)):
-            if place < len(self.story) and self.story[place]:
-                self._try(self.scenario, (*self.story[:place], "", *self.story[place + 1 :]))
+    def _drop_choices(self) -> None:
+        """Without one of its choices a story may take fewer ordinary steps, or some more, to where it was going."""
+        place = 0
+        while place < len(self.story):
+            if self.story[place] and any(self._try(self.scenario, story) for story in _without(self.story, place)):
+                place = 0
+            place += 1
 
     def _simplify(self) -> None:
         for place in reversed(range(len(self.scenario.outputs))):
@@ -113,6 +117,16 @@ _PLAIN = tuple(
 _PLAIN_SPEC = tuple(
     (name, getattr(Scenario().spec, name)) for name in ("tools", "limits", "sequential", "discard_undelivered")
 )
+
+
+def _without(story: Story, place: int) -> Iterator[Story]:
+    """The story without the choice at a place, with the ordinary steps after it, or fewer of them, or some more."""
+    before, after = story[:place], story[place + 1 :]
+    waiting = next((count for count, name in enumerate(after) if name), len(after))
+    for count in range(waiting + 1):
+        yield before + after[count:]
+    for count in range(1, MORE + 1):
+        yield (*before, *[""] * count, *after)
 
 
 def _with_less_waiting(story: Story) -> Iterator[Story]:

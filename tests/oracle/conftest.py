@@ -27,7 +27,7 @@ def reports(pytestconfig: pytest.Config) -> list[Report]:
     return pytestconfig.stash.setdefault(_reports, [])
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
     found = config.stash.get(_reports, [])
     if found:
         terminalreporter.section("recordings")

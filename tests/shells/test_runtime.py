@@ -190,10 +190,21 @@ async def test_a_failed_run_goes_on_with_its_input() -> None:
     """Decision 2: a failed outcome binds nobody, and the input that it did not answer is not lost."""
     world = World()
     await world.say("hi")
-    await world.run(ScriptedModel([fail()]))
+    await world.run(ScriptedModel([say("half a sen") + fail()]))
     model = ScriptedModel(["hello"])
-    assert (await world.run(model)).outcome == Delivered("hello", boundary=1)
+    result = await world.run(model)
+    assert result.outcome == Delivered("hello", boundary=1)
     assert asked(model) == [["user: hi"]]
+    assert texts(result) == ["half a sen"]
+
+
+async def test_what_a_failed_first_turn_used_is_not_forgotten() -> None:
+    """decision 26"""
+    world = World()
+    await world.say("hi")
+    await world.run(ScriptedModel([think("hm"), think("hm")]))
+    result = await world.run(ScriptedModel(["hello"]))
+    assert result.usage.total == 36
 
 
 async def test_a_run_that_failed_after_a_batch_goes_on_from_there() -> None:

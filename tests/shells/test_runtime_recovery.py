@@ -10,7 +10,7 @@ from turnfold.adapters.models.scripted import ScriptedModel, call, say
 from turnfold.core.run import Fold, Limits, RunSpec, rules_for
 from turnfold.core.run.head import HEAD_VERSION
 from turnfold.core.text import ENGLISH
-from turnfold.effects.journal import Changes, LogChange, RunBusy, StaleAttempt, Step
+from turnfold.effects.journal import Begun, Changes, LogChange, RunBusy, StaleAttempt, Step
 from turnfold.effects.lifecycle import RunResult
 from turnfold.effects.model import ModelRequest, UsageReported
 from turnfold.effects.outcome import Delivered, Failed, FailureKind, Suspended
@@ -637,6 +637,22 @@ async def test_a_log_that_cannot_be_read_is_refused_and_kept(entry: bytes) -> No
     assert isinstance(outcome, Failed)
     assert outcome.kind is FailureKind.CHECKPOINT
     assert await world.stored() == before
+
+
+async def test_a_log_without_a_head_is_refused() -> None:
+    """N-21"""
+    world = World()
+    await world.say("hi")
+    await world.run(ScriptedModel(["hello"]))
+    headless = attrs.evolve(await world.stored(), state=None)
+
+    class Headless(WatchedJournal):
+        async def begin(self, lease_ms: int, take_over: bool = False) -> Begun:
+            return Begun(2, headless)
+
+    outcome = (await world.run(ScriptedModel([]), journal=Headless(world.store.journal("run")))).outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.CHECKPOINT
 
 
 async def test_a_checkpoint_whose_records_are_gone_is_refused() -> None:

@@ -75,9 +75,13 @@ def add(one: Cost, two: Cost) -> Cost:
 
 
 def new_objects(before: RunState | None, after: RunState) -> int:
-    """How many objects of a state are not of the state before it. Shared sequences and key sets count as one each."""
+    """How much of a state is not of the state before it: objects, and the places of tuples and dicts.
+
+    Sequences and key sets that share their backing with the state before count as one each.
+    """
     known = {id(value) for value in parts(before)} if before is not None else set[int]()
-    return sum(id(value) not in known for value in parts(after))
+    new = (value for value in parts(after) if id(value) not in known)
+    return sum(1 + len(value) if isinstance(value, tuple | dict) else 1 for value in new)
 
 
 def parts(value: Any) -> Iterator[Any]:

@@ -3,6 +3,8 @@
 import doctest
 
 import pytest
+from hypothesis import find
+from hypothesis import strategies as st
 from turnfold.core.run import Fold, Limits, RunSpec, RunState
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.journal import Changes, LogChange, Step
@@ -130,6 +132,22 @@ def test_shrinking_leaves_what_the_broken_promise_needs() -> None:
     assert [name for name in told.names if name] == ["is told nonsense"]
     assert "troubles: JUNK;" in str(told)
     assert len(told.trace) <= 3
+
+
+def test_schedules_shrink_under_hypothesis_as_well() -> None:
+    """Lists of small numbers are all there is: few are left, most of them 0, which is the ordinary."""
+    scenario = troubled(ONE_CHARGE, Trouble.JUNK, Trouble.CANCEL)
+
+    def breaks(schedule: list[int]) -> bool:
+        try:
+            run_schedule(scenario, schedule, Gullible)
+        except PromiseBroken:
+            return True
+        return False
+
+    schedule = find(st.lists(st.integers(0, 30), max_size=40), breaks)
+    assert len(schedule) <= 2
+    assert sum(schedule) <= 3
 
 
 def test_there_is_nothing_to_shrink_in_a_sound_world() -> None:

@@ -11,8 +11,9 @@ from typing import TypeVar
 from hypothesis import strategies as st
 from turnfold.core.run import Limits, RunSpec
 from turnfold.effects.feed import InputMessage
+from turnfold.effects.model import BlockDelta, BlockEnded, BlockStarted, Delta, DeltaKind, Started, StreamFinished
 from turnfold.effects.tool import ToolSpec
-from turnfold.effects.transcript import ToolDeclaration
+from turnfold.effects.transcript import StopReason, ToolDeclaration
 from turnfold.effects.values import frozen
 from turnfold.shells.simulate import (
     NO_TROUBLE,
@@ -81,8 +82,8 @@ def case(tape: bytes) -> Case:
         },
         troubles=troubles(setting[8], setting[9]),
     )
-    ordinary = pick(setting[10], [250, 160, 230, 80, 200])
-    return Case(scenario, tuple(max(0, byte - ordinary) for byte in steps))
+    ordinary, span = pick(setting[10], [240, 150, 220, 60, 190]), pick(setting[11], [8, 16, 32])
+    return Case(scenario, tuple(1 + byte % span if byte > ordinary else 0 for byte in steps))
 
 
 def troubles(one: int, two: int) -> frozenset[Trouble]:
@@ -104,9 +105,11 @@ def tools(sequential: bool) -> tuple[ToolSpec, ...]:
 def output(place: int, tape: bytes) -> Output:
     """What the model says the ``place``-th time; its texts say which time it is."""
     thought = pick(tape[1], ["", f"hm {place}"])
-    kind = pick(tape[0], ["says", "calls", "calls", "calls", "calls", "calls", "says", "calls", "other"])
+    kind = pick(tape[0], ["says", "calls", "calls", "calls", "calls", "wild", "says", "calls", "other"])
     if kind == "says":
         return says(f"answer {place}", thought)
+    if kind == "wild":
+        return wild(tape[1:])
     if kind == "other":
         return pick(
             tape[2],
@@ -122,6 +125,29 @@ def output(place: int, tape: bytes) -> Output:
     wanted = [(pick(tape[n], TOOLS), pick(tape[n + 1], ARGUMENTS)) for n in (2, 4, 6)][: pick(tape[7], [1, 2, 3, 2])]
     ids = pick(tape[5] // 8, [(), (), (), ("", ""), ("same", "same")])
     return calls(*wanted, text=pick(tape[1] // 2, ["", f"let me see {place}"]), thought=thought, ids=ids)
+
+
+def wild(tape: bytes) -> Output:
+    """Blocks as no sane provider sends them: begun twice, never begun, interleaved, renamed, empty, without ids."""
+    deltas: list[Delta] = [Started(model="simulated")]
+    for byte in tape:
+        index, what = byte % 3, byte // 3 % 7
+        deltas.append(
+            pick(
+                what,
+                [
+                    BlockDelta(index, "{}"),
+                    BlockStarted(index, DeltaKind.TEXT),
+                    BlockStarted(index, DeltaKind.THINKING),
+                    BlockStarted(index, DeltaKind.CALL, str(byte), "lookup"),
+                    BlockStarted(index, DeltaKind.CALL),
+                    BlockEnded(index, signature="signed"),
+                    BlockDelta(index, ""),
+                ],
+            )
+        )
+    called = any(isinstance(delta, BlockStarted) and delta.kind is DeltaKind.CALL for delta in deltas)
+    return Output((*deltas, StreamFinished(StopReason.TOOL_USE if called else StopReason.STOP)))
 
 
 CASES: st.SearchStrategy[Case] = st.binary(min_size=SIZE, max_size=SIZE).map(case)
