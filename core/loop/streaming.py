@@ -25,12 +25,16 @@ Terminal = StreamFinished | StreamFailed
 
 @frozen
 class Growth:
-    """What one batch added to one block: its new text (joined), and whether the block itself is new or renamed."""
+    """What one batch added to one block: its new text (joined), and whether the block itself is new or renamed.
+
+    ``anew``: the block began again, so what was known of it before this batch is void.
+    """
 
     index: int
     block: OpenBlock
     text: str
     announced: bool
+    anew: bool = False
 
 
 def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, tuple[Growth, ...], Terminal | None]:
@@ -42,6 +46,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
     blocks = dict(partial.blocks)
     texts: dict[int, list[str]] = {}
     announced: set[int] = set()
+    anew: set[int] = set()
     started, usage, terminal = partial.started, partial.usage, None
     for delta in deltas:
         if type(delta) is BlockDelta:
@@ -55,6 +60,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
         elif isinstance(delta, BlockStarted):
             if delta.again:
                 texts.pop(delta.index, None)
+                anew.add(delta.index)
             blocks[delta.index] = _announce(None if delta.again else blocks.get(delta.index), delta)
             announced.add(delta.index)
             texts.setdefault(delta.index, [])
@@ -77,7 +83,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
         text = "".join(texts[index])
         if text:
             blocks[index] = replace(blocks[index], text=blocks[index].text.append(text))
-        growths.append(Growth(index, blocks[index], text, index in announced))
+        growths.append(Growth(index, blocks[index], text, index in announced, index in anew))
     return Partial(started, blocks, usage), tuple(growths), terminal
 
 

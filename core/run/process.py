@@ -51,7 +51,11 @@ def set_candidate(state: RunState, text: str) -> RunState:
 
 
 def show_growth(state: RunState, growths: tuple[Growth, ...]) -> RunState:
-    """Show what one batch of deltas added to the answer under way."""
+    """Show what one batch of deltas added to the answer under way; all of it anew where a block became another."""
+    if any(_became_another(state, growth) for growth in growths):
+        state = withdraw(state)
+        blocks = _partial(state).blocks.items()
+        growths = tuple(Growth(index, block, "".join(block.text), True) for index, block in blocks)
     for grown in growths:
         # A surrogate pair split over two batches shows as two marks until the output is complete (decision 45).
         growth = replace(grown, text=clean_text(grown.text))
@@ -204,6 +208,18 @@ def _show_call(state: RunState, growth: Growth) -> RunState:
     state = show(state, UpsertBlock(_early_view(shown.block, name)))
     renamed = {**state.process.streamed, growth.index: replace(shown, name=name)}
     return replace(state, process=replace(state.process, streamed=renamed))
+
+
+def _became_another(state: RunState, growth: Growth) -> bool:
+    shown = state.process.streamed.get(growth.index)
+    return shown is not None and (growth.anew or shown.kind is not _KINDS[growth.block.kind])
+
+
+_KINDS = {
+    DeltaKind.TEXT: BlockKind.CONTENT,
+    DeltaKind.THINKING: BlockKind.THINKING,
+    DeltaKind.CALL: BlockKind.TOOL_CALL,
+}
 
 
 def _candidate_to_blocks(state: RunState) -> RunState:

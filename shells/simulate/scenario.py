@@ -92,9 +92,9 @@ class Output:
         found: dict[int, tuple[DeltaKind, str, str]] = {}
         for delta in self.deltas:
             if isinstance(delta, BlockStarted):
-                kind, name, text = found.get(delta.index, (None, "", ""))
-                same = kind is delta.kind
-                found[delta.index] = (delta.kind, (name if same else "") or delta.name, text if same else "")
+                new = (delta.kind, "", "")
+                kind, name, text = new if delta.again else found.get(delta.index, new)
+                found[delta.index] = (kind, name or delta.name, text)
             elif isinstance(delta, BlockDelta):
                 kind, name, text = found.get(delta.index, (DeltaKind.TEXT, "", ""))
                 found[delta.index] = (kind, name, text + delta.text)

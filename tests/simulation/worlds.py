@@ -131,7 +131,7 @@ def wild(tape: bytes) -> Output:
     """Blocks as no sane provider sends them: begun twice, never begun, interleaved, renamed, empty, without ids."""
     deltas: list[Delta] = [Started(model="simulated")]
     for byte in tape:
-        index, what = byte % 3, byte // 3 % 7
+        index, what = byte % 3, byte // 3 % 8
         deltas.append(
             pick(
                 what,
@@ -143,6 +143,7 @@ def wild(tape: bytes) -> Output:
                     BlockStarted(index, DeltaKind.CALL),
                     BlockEnded(index, signature="signed"),
                     BlockDelta(index, ""),
+                    BlockStarted(index, DeltaKind.CALL, str(byte), "charge", again=True),
                 ],
             )
         )
