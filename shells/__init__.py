@@ -6,9 +6,22 @@ with ``policies`` and ``telemetry`` as uses of its hooks and its trace; ``record
 (a world without I/O) and ``cli`` (the command).
 """
 
-from .agent import Agent
-from .agent_hooks import AgentHooks
-from .event_stream import AgentStream
-from .runtime import Runtime
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .agent_hooks import AgentHooks
+    from .event_stream import AgentStream
+    from .runtime import Runtime
 
 __all__ = ["Agent", "AgentHooks", "AgentStream", "Runtime"]
+
+_HOMES = {"Agent": "agent", "AgentHooks": "agent_hooks", "AgentStream": "event_stream", "Runtime": "runtime"}
+
+
+def __getattr__(name: str) -> Any:
+    """What is asked for is loaded then: who runs durable runs need not pay for the agent, nor the other way round."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".{_HOMES[name]}", __name__), name)

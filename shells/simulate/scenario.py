@@ -81,6 +81,11 @@ class Output:
     deltas: tuple[Delta, ...]
 
     @property
+    def signed(self) -> "Output":
+        """The same, with a name for the model that says it: by it the witness tells outputs from input."""
+        return self if any(isinstance(one, Started) for one in self.deltas) else Output((_STARTED, *self.deltas))
+
+    @property
     def terminal(self) -> StreamFinished | StreamFailed | None:
         """The delta that ends it, or nothing when the port breaks its contract."""
         last = self.deltas[-1] if self.deltas else None
@@ -155,13 +160,14 @@ class Scenario:
 
 # --- what a model says
 
+_STARTED = Started(model="simulated")
 _USAGE = UsageReported(Usage(10, 0, 0, 2))
 
 
 def says(text: str, thought: str = "") -> Output:
     """A text, and maybe a thought before it."""
     deltas = _thinking(thought) + _text(text, 1)
-    return Output((Started(model="simulated"), *deltas, _USAGE, StreamFinished(StopReason.STOP)))
+    return Output((_STARTED, *deltas, _USAGE, StreamFinished(StopReason.STOP)))
 
 
 def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tuple[str, ...] = ()) -> Output:
@@ -172,23 +178,23 @@ def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tupl
     for place, (name, arguments) in enumerate(wanted):
         call_id = ids[place] if place < len(ids) else str(place + 1)
         deltas += (BlockStarted(place + 2, DeltaKind.CALL, call_id, name), BlockDelta(place + 2, arguments))
-    return Output((Started(model="simulated"), *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
+    return Output((_STARTED, *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
 
 
 def says_nothing(thought: str = "") -> Output:
     """An output without text and calls."""
-    return Output((Started(model="simulated"), *_thinking(thought), _USAGE, StreamFinished(StopReason.STOP)))
+    return Output((_STARTED, *_thinking(thought), _USAGE, StreamFinished(StopReason.STOP)))
 
 
 def refuses() -> Output:
     """A refusal."""
-    return Output((Started(model="simulated"), *_text("no", 0), _USAGE, StreamFinished(StopReason.REFUSAL, "safety")))
+    return Output((_STARTED, *_text("no", 0), _USAGE, StreamFinished(StopReason.REFUSAL, "safety")))
 
 
 def fails(kind: ErrorKind = ErrorKind.UNAVAILABLE, text: str = "") -> Output:
     """A failure, after some text."""
     error = ModelError(kind, f"simulated: {kind.value}")
-    return Output((Started(model="simulated"), *_text(text, 0), StreamFailed(error)))
+    return Output((_STARTED, *_text(text, 0), StreamFailed(error)))
 
 
 def cut_short(output: Output) -> Output:

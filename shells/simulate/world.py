@@ -222,7 +222,7 @@ class World:
         """What the model says the next time it is asked."""
         self.said += 1
         outputs = self.scenario.outputs
-        return outputs[self.said - 1] if self.said <= len(outputs) else says(f"last word {self.said}")
+        return outputs[self.said - 1].signed if self.said <= len(outputs) else says(f"last word {self.said}")
 
     # --- complaints
 

@@ -71,6 +71,7 @@ def test_the_document_shares_nothing_with_the_schema() -> None:
         ("#/$defs/n", {"$defs": {"n": {"type": "number"}}}),
         ("#/definitions/n", {"definitions": {"n": {"type": "number"}}}),
         ("#/$defs/a~1b~0c", {"$defs": {"a/b~c": {"type": "number"}}}),
+        ("#/$defs/~01", {"$defs": {"~1": {"type": "number"}}}),
         ("#/$defs/a%20b%c3%a9", {"$defs": {"a bé": {"type": "number"}}}),
         ("#/x-types/0", {"x-types": [{"type": "number"}]}),
         ("#/items/0", {"items": [{"type": "number"}]}),
@@ -187,12 +188,14 @@ def chained(length: int) -> Any:
     return {"$ref": "#/$defs/d0", "$defs": {**places, f"d{length}": {}}}
 
 
-def doubled(times: int) -> Any:
-    places = {f"d{i}": {"anyOf": [{"$ref": f"#/$defs/d{i + 1}"}, {"$ref": f"#/$defs/d{i + 1}"}]} for i in range(times)}
+def multiplied(width: int, times: int) -> Any:
+    places = {f"d{index}": {"anyOf": [{"$ref": f"#/$defs/d{index + 1}"}] * width} for index in range(times)}
     return {"$ref": "#/$defs/d0", "$defs": {**places, f"d{times}": {}}}
 
 
-@pytest.mark.parametrize("schema", [nested(60), nested(20, "not"), chained(20), doubled(8), {"enum": [[[]]] * 2_000}])
+@pytest.mark.parametrize(
+    "schema", [nested(60), nested(20, "not"), chained(20), multiplied(4, 5), {"enum": [[[]]] * 2_000}]
+)
 def test_large_schemas_are_taken(schema: Any) -> None:
     document_of(schema)
 
@@ -205,12 +208,24 @@ def test_large_schemas_are_taken(schema: Any) -> None:
         nested(100_000),
         chained(40),
         chained(30_000),
-        doubled(40),
+        multiplied(4, 8),
+        multiplied(2, 40),
         {"properties": {str(index): {} for index in range(30_000)}},
         {"properties": {str(index): {} for index in range(100_000)}},
         {"const": json.loads("[" * 900 + "]" * 900)},
     ],
-    ids=["deep", "in-place", "too-deep-to-go-through", "chain", "endless", "doubling", "wide", "wider", "deep-value"],
+    ids=[
+        "deep",
+        "in-place",
+        "too-deep-to-go-through",
+        "chain",
+        "endless",
+        "branches",
+        "many-branches",
+        "wide",
+        "wider",
+        "deep-value",
+    ],
 )
 def test_schemas_that_a_checker_might_not_survive_are_refused(schema: Any) -> None:
     """A recursion in the library that is too deep would end the process."""

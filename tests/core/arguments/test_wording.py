@@ -196,6 +196,9 @@ class TestSchemasInSchemas:
         assert told(counted, [1, 2, 3, 4]) == [line]
         assert told(counted, ["a"]) == [line, line]
         assert told({"contains": {"type": "integer"}, "minContains": 0, "maxContains": 0}, [1]) == [line]
+        assert told({"contains": {"type": "integer"}, "minContains": 0, "minItems": 2}, ["a"]) == [
+            "root: must not have fewer than 2 items"
+        ]
 
     def test_what_a_failed_schema_looked_at_is_left_unevaluated(self) -> None:
         schema = {"properties": {"a": {"type": "null"}}, "unevaluatedProperties": False}

@@ -2,8 +2,9 @@
 
 import pytest
 from turnfold.effects.journal import SaveCall, StepSaved
+from turnfold.effects.model import BlockDelta, BlockStarted, DeltaKind, StreamFinished
 from turnfold.effects.outcome import Delivered
-from turnfold.shells.simulate import Behaviour, Scenario, World, breaks_off, calls, run_schedule, says
+from turnfold.shells.simulate import Behaviour, Output, Scenario, World, breaks_off, calls, run_schedule, says
 
 from tests.simulation.demo import troubled
 
@@ -51,6 +52,15 @@ def test_a_run_that_is_woken_too_early_asks_to_be_woken_again() -> None:
     """The only wake-up was spent, so the lease of a run with a long tool was never renewed (rule 8 of the fold)."""
     run(HANGING, 4, "wakes early")
     run(HANGING, 9, "wakes early")
+
+
+@pytest.mark.parametrize("kind", [DeltaKind.CALL, DeltaKind.THINKING, DeltaKind.TEXT])
+@pytest.mark.parametrize("first", [DeltaKind.THINKING, DeltaKind.TEXT])
+def test_a_block_that_begins_again_is_shown_as_what_it_became(first: DeltaKind, kind: DeltaKind) -> None:
+    """Viewers kept the block, or the text, that it was before."""
+    began = (BlockStarted(0, first), BlockDelta(0, "{}"), BlockStarted(0, kind, "1", "lookup", again=True))
+    output = Output((*began, BlockDelta(0, '{"b": 1}'), StreamFinished()))
+    run(Scenario(outputs=(output,)), 5, "sends 3 of CallModel")
 
 
 @pytest.mark.parametrize("ending", ["is cancelled", "fails WatchFeed"])
