@@ -7,6 +7,7 @@ it. A transaction is a function of the connection that either returns or raises,
 """
 
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -19,6 +20,9 @@ from .sqlite_schema import is_busy, open_database
 __all__ = ["Access"]
 
 T = TypeVar("T")
+
+RETRY_S = 0.0005
+"""How long a worker thread sleeps between two tries for the lock, in seconds."""
 
 Work = Callable[[sqlite3.Connection], T]
 
@@ -85,15 +89,17 @@ class Access:
         return result
 
     def _transact_patiently(self, begin: str, work: Work[T]) -> T:
-        self._connection.execute(f"PRAGMA busy_timeout = {self._patience_ms}")
-        try:
-            return self._transact(begin, work)
-        except _Busy as error:
-            raise StoreLocked(
-                f"{self.path} was locked by another process for {self._patience_ms} ms: nothing was written"
-            ) from error
-        finally:
-            self._connection.execute("PRAGMA busy_timeout = 0")
+        """Try until the lock is free. SQLite's own waiting sleeps longer each time, so a busy writer can starve it."""
+        deadline = time.monotonic() + self._patience_ms / 1000
+        while True:
+            try:
+                return self._transact(begin, work)
+            except _Busy as error:
+                if time.monotonic() >= deadline:
+                    raise StoreLocked(
+                        f"{self.path} was locked by another process for {self._patience_ms} ms: nothing was written"
+                    ) from error
+            time.sleep(RETRY_S)
 
     def _explained(self, error: sqlite3.Error) -> StoreError:
         if isinstance(error, sqlite3.DataError):

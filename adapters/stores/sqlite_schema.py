@@ -140,7 +140,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> No
     deadline = monotonic() + patience_ms / 1000
     while True:
         try:
-            version = _version(connection, path)
+            version = _version_at_once(connection, path)
             _use_wal(connection, path)
             if version < SCHEMA_VERSION:
                 _migrate(connection, path)
@@ -153,6 +153,15 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> No
             sleep(0.01)
         except sqlite3.DatabaseError as error:
             raise CannotOpen(f"{path} is damaged ({error}): restore it from a backup, or use another file") from error
+
+
+def _version_at_once(connection: sqlite3.Connection, path: Path) -> int:
+    """The layout, read in one transaction: another process that makes the file is seen before or after, never amid."""
+    connection.execute("BEGIN")
+    try:
+        return _version(connection, path)
+    finally:
+        connection.rollback()
 
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:

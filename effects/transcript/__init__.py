@@ -1,6 +1,7 @@
 """What a model reads and writes, as values: read ``messages`` first, then ``encoding``.
 
-``boundary`` makes any transcript fit for any provider on its way out; ``text`` keeps what enters storable.
+``boundary`` makes any transcript fit for any provider on its way out; ``text`` keeps what enters storable;
+``partial_json`` shows the arguments of a call while they arrive.
 """
 
 from .encoding import DecodeError, Sealed, decode_message, encode_message

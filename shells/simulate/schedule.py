@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator
 
 from ...core.run import Fold
-from .choices import choices, step
+from .choices import choices, ordinary, step
 from .scenario import Scenario
 from .settling import settle
 from .world import Watch, World
 
 __all__ = ["deviations", "run_schedule"]
+
+LONGEST = 200
+"""How many steps ``deviations`` goes at most: a tool that hangs is waited for for ever."""
 
 
 def run_schedule(
@@ -33,10 +36,9 @@ def deviations(scenario: Scenario, after: tuple[int, ...] = (), fold: type[Fold]
     world = World(scenario, fold, Watch.NOT_AT_ALL)
     for number in after:
         step(world, number)
-    while True:
-        found = choices(world)
-        for number in range(1, len(found)):
+    while len(world.schedule) < LONGEST:
+        for number in range(1, len(choices(world))):
             yield (*world.schedule, number)
-        if world.over:
+        if ordinary(world) is None:
             return
         step(world, 0)

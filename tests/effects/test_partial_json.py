@@ -285,6 +285,14 @@ class TestCost:
         """A number is read anew until it is too long for one."""
         assert work(word) <= 5 * len(word) + 100_000
 
+    def test_of_asking_again_is_nothing(self) -> None:
+        reader = PartialJson()
+        reader.feed(json.dumps(DOCUMENT).replace("\\n", "\n"))
+        reader.value()
+        before = reader.looked_at
+        assert all(reader.value() == DOCUMENT for _ in range(10))
+        assert reader.looked_at == before
+
     def test_twice_the_text_is_twice_the_work(self) -> None:
         assert work(json.dumps([DOCUMENT] * 80)) < 2.05 * work(json.dumps([DOCUMENT] * 40))
 

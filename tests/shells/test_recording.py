@@ -227,4 +227,6 @@ def test_lines_are_read_with_their_ends_and_within_bounds() -> None:
     assert list(lines_of(io.BytesIO(b"one\ntwo\nthr"))) == [b"one\n", b"two\n", b"thr"]
     assert list(lines_of(io.BytesIO(b"one\nfour\n"), max_line=4)) == [b"one\n", b"four\n"]
     with pytest.raises(DamagedLine, match=r"line 2 .* longer than 4 bytes"):
-        list(lines_of(io.BytesIO(b"one\nlonger"), max_line=4))
+        list(lines_of(io.BytesIO(b"one\nfives\n"), max_line=4))
+    with pytest.raises(DamagedLine, match="line 1"):
+        list(lines_of(io.BytesIO(b"x" * 1_000), max_line=4))

@@ -98,12 +98,14 @@ async def test_an_effect_that_only_one_of_them_has_is_named() -> None:
     more, _ = edited(lines, "AttemptBegun", lambda data: data["effects"].append({"type": "WakeAt", "at": 1}))
     other, _ = edited(lines, "AttemptBegun", lambda data: data["effects"].__setitem__(0, {"type": "Unheard"}))
     kept = len(msgspec.json.decode(lines[2])["effects"])
+    named = [replay(changed).difference.name for changed in (fewer, more, other)]  # type: ignore[union-attr]
     told = [
         (difference.effect, difference.expected, difference.found)
         for difference in (replay(changed).difference for changed in (fewer, more, other))
         if difference is not None
     ]
-    assert told[0][:2] == (kept, "nothing")
+    assert told[0] == (kept, "nothing", named[0])
+    assert named[1:] == ["WakeAt", "Unheard"]
     assert told[1] == (kept + 1, "WakeAt", "nothing")
     assert told[2][:2] == (1, "Unheard")
 

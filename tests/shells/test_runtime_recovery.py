@@ -20,7 +20,7 @@ from turnfold.effects.transcript import Usage
 from turnfold.shells.drive import Driver
 from turnfold.shells.perform import Ports
 
-from tests.shells.world import Mortal, Tool, WatchedJournal, World, answer_after, asked, hang, now
+from tests.shells.world import EPOCH, Mortal, Tool, WatchedJournal, World, answer_after, asked, hang, now
 
 BATCH = call("pay") + call("look") + call("crawl")
 
@@ -138,6 +138,7 @@ async def test_what_a_cancelled_model_call_used_is_counted_once() -> None:
     with trio.move_on_after(1):
         await world.run(Wordy([]))
     assert yield_last.is_set()
+    assert now() == EPOCH + 1_000
     assert (await world.stored()).usage == Usage(input=10)
 
 

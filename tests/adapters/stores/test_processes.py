@@ -1,15 +1,17 @@
 """Several processes on one SQLite file: real ones, which start together, race, and are killed."""
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import trio
-from turnfold.adapters.stores import SqliteStore
+from turnfold.adapters.stores import SqliteStore, StoreError
+from turnfold.adapters.stores.sqlite_schema import _prepare
 from turnfold.effects.journal import StaleAttempt, Step
 
 
@@ -142,3 +144,21 @@ async def test_a_watcher_does_not_wake_for_what_others_write_elsewhere(path: Pat
             with trio.move_on_after(60) as scope:
                 await watch.changed()
             assert scope.cancelled_caught
+
+
+def test_a_file_that_another_process_is_making_is_not_taken_for_somebody_elses(path: Path) -> None:
+    """Whoever looks at the file sees it before or after it is made, never half of each."""
+    ours = sqlite3.connect(path, timeout=0, isolation_level=None)
+    made: list[bool] = []
+
+    def make_it_meanwhile(statement: str) -> None:
+        if "sqlite_master" in statement and not made:
+            made.append(True)
+            with suppress(StoreError):
+                SqliteStore(path, patience_ms=0).close()
+
+    ours.set_trace_callback(make_it_meanwhile)
+    _prepare(ours, path, patience_ms=1_000)
+    ours.close()
+    assert made
+    SqliteStore(path).close()
