@@ -6,7 +6,6 @@ test of its own, or into ``fixtures/``.
 
 import functools
 import inspect
-from pathlib import Path
 
 import pytest
 import trio
@@ -35,12 +34,11 @@ settings.load_profile("same-every-time")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--explore", action="store_true", help="look further: many more examples, new ones every time")
-    recordings = Path(__file__).parents[2] / "shared" / "oracle"
     parser.addoption(
         "--oracle",
-        default=str(recordings) if recordings.is_dir() else None,
         metavar="DIR",
-        help="a folder of recordings to compare with (default: ../shared/oracle, if it is there)",
+        help="compare with the recordings in this folder, instead of those in fixtures/oracle"
+        " (and in ../shared/oracle, if that is there)",
     )
 
 

@@ -4,13 +4,15 @@ from typing import Any
 
 import trio
 import trio.testing
+from turnfold.adapters.proxy import message_from_wire, message_to_wire
+from turnfold.adapters.proxy.blocks import content_from_wire
 from turnfold.effects.agent import AgentEvent
 from turnfold.shells.agent import Agent
 from turnfold.shells.agent_errors import AgentError
 
 from tests.oracle.scripts import CLOCK, Scripted, ScriptedHooks, ScriptedPort, World, tools_of
 from tests.oracle.verdict import Verdict, judge
-from tests.oracle.wire import Raw, arriving, comparable, event_out, message_in, message_out, model_in, part_in
+from tests.oracle.wire import Raw, arriving, comparable, event_out, model_in
 
 TEXTS = {"follow_up()": "followUp()"}
 """Names that are spelled otherwise in texts here than in the recordings."""
@@ -86,7 +88,7 @@ class Stage:
             system_prompt=initial.get("systemPrompt", ""),
             thinking_level=initial.get("thinkingLevel", "off"),
             tools=tools,
-            messages=[message_in(raw) for raw in initial.get("messages", ())],
+            messages=[message_from_wire(raw) for raw in initial.get("messages", ())],
             hooks=ScriptedHooks(self.world, list(self.tools.values())).build(polls=False, converts=False),
             steering_mode=options.get("steeringMode", "one-at-a-time"),
             follow_up_mode=options.get("followUpMode", "one-at-a-time"),
@@ -123,18 +125,18 @@ class Stage:
             "model": view.model.id,
             "thinkingLevel": view.thinking_level,
             "tools": [tool.name for tool in view.tools],
-            "messages": [message_out(message) for message in view.messages],
+            "messages": [message_to_wire(message) for message in view.messages],
             "isStreaming": view.is_running,
             "pendingToolCalls": list(view.pending_calls),
         }
         if view.streaming_message is not None:
-            state["streamingMessage"] = message_out(view.streaming_message)
+            state["streamingMessage"] = message_to_wire(view.streaming_message)
         if view.error_message is not None:
             state["errorMessage"] = view.error_message
         return state
 
     def _queued(self) -> Raw:
-        return {"hasQueued": self.agent.has_queued, "peek": [message_out(message) for message in self.agent.peek()]}
+        return {"hasQueued": self.agent.has_queued, "peek": [message_to_wire(message) for message in self.agent.peek()]}
 
     def _after(self) -> Raw:
         signal = self.agent.signal
@@ -210,13 +212,13 @@ class Stage:
         agent = self.agent
         match action["op"]:
             case "prompt":
-                await agent.prompt(self._prompt(action["input"]), [part_in(raw) for raw in action.get("images", ())])
+                await agent.prompt(self._prompt(action["input"]), content_from_wire(action.get("images", [])))
             case "continue":
                 await agent.continue_()
             case "steer":
-                agent.steer(message_in(action["message"]))
+                agent.steer(message_from_wire(action["message"]))
             case "followUp":
-                agent.follow_up(message_in(action["message"]))
+                agent.follow_up(message_from_wire(action["message"]))
             case "setSteeringMode":
                 agent.steering_mode = action["mode"]
             case "setFollowUpMode":
@@ -228,7 +230,7 @@ class Stage:
             case "setTools":
                 agent.tools = [self.tools[name] for name in action["tools"]]
             case "setMessages":
-                agent.messages = [message_in(raw) for raw in action["messages"]]
+                agent.messages = [message_from_wire(raw) for raw in action["messages"]]
             case "subscribe":
                 self._subscribe(action["id"])
             case "unsubscribe":
@@ -251,7 +253,7 @@ class Stage:
     def _prompt(self, raw: Any) -> Any:
         if isinstance(raw, str):
             return raw
-        return message_in(raw) if isinstance(raw, dict) else [message_in(one) for one in raw]
+        return message_from_wire(raw) if isinstance(raw, dict) else [message_from_wire(one) for one in raw]
 
 
 class ScriptedListener:

@@ -1,34 +1,38 @@
-"""Where the recordings are, and a line for each of their files at the end of the run."""
+"""Which recordings are compared, and a line for each of their files at the end of the run."""
 
 from pathlib import Path
 
 import pytest
 
-from tests.oracle.recordings import Report, table
+from tests.oracle.recordings import COMPLETE, Report, folders, table
 
-_reports = pytest.StashKey[list[Report]]()
+_reports = pytest.StashKey[dict[Path, list[Report]]]()
 
 
-@pytest.fixture(scope="session")
-def recordings(pytestconfig: pytest.Config) -> Path:
-    """The folder of the recordings; tests that need it are skipped where there is none."""
-    folder = pytestconfig.getoption("--oracle")
-    if folder is None:
-        pytest.skip("there are no recordings beside this project; name their folder with --oracle")
-    path = Path(folder)
-    if not path.is_dir():
-        pytest.fail(f"--oracle: there is no folder {path}")
-    return path
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "recordings" in metafunc.fixturenames:
+        found = folders(metafunc.config.getoption("--oracle"))
+        metafunc.parametrize("recordings", found.values(), ids=found, indirect=True, scope="session")
 
 
 @pytest.fixture(scope="session")
-def reports(pytestconfig: pytest.Config) -> list[Report]:
-    """What was found, to be told at the end."""
-    return pytestconfig.stash.setdefault(_reports, [])
+def recordings(request: pytest.FixtureRequest) -> Path:
+    """A folder of recordings. Only the complete ones may be absent, and their tests are skipped then."""
+    folder: Path = request.param
+    if not folder.is_dir():
+        if folder == COMPLETE:
+            pytest.skip("the complete recordings are not beside this project")
+        pytest.fail(f"there are no recordings in {folder}")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def reports(pytestconfig: pytest.Config) -> dict[Path, list[Report]]:
+    """What was found in each folder, to be told at the end."""
+    return pytestconfig.stash.setdefault(_reports, {})
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter", config: pytest.Config) -> None:
-    found = config.stash.get(_reports, [])
-    if found:
-        terminalreporter.section("recordings")
+    for folder, found in config.stash.get(_reports, {}).items():
+        terminalreporter.section(f"recordings in {folder}")
         terminalreporter.write_line(table(found))

@@ -4,6 +4,7 @@ from typing import Any
 
 import trio
 import trio.testing
+from turnfold.adapters.proxy import message_from_wire, message_to_wire
 from turnfold.adapters.schemas import check_with_rust
 from turnfold.core.agent import AgentFold, AgentRules
 from turnfold.effects.agent import AgentEvent, Context, Settled
@@ -14,7 +15,7 @@ from turnfold.shells.agent_tools import Toolshed
 
 from tests.oracle.scripts import CLOCK, Scripted, ScriptedHooks, ScriptedPort, World, tools_of
 from tests.oracle.verdict import Verdict, judge
-from tests.oracle.wire import Raw, comparable, event_out, message_in, message_out, model_in
+from tests.oracle.wire import Raw, comparable, event_out, model_in
 
 
 def compare(case: Raw) -> Verdict:
@@ -38,7 +39,7 @@ async def _run(case: Raw) -> Raw:
     seen: dict[str, Any] = {"events": world.events, "requests": world.requests, "hooks": world.hooks}
     seen["timeline"] = world.timeline
     if settled.failure is None:
-        seen["messages"] = [message_out(message) for message in settled.messages]
+        seen["messages"] = [message_to_wire(message) for message in settled.messages]
     else:
         seen["error"] = settled.failure
     return seen
@@ -72,10 +73,10 @@ async def _drive(world: World) -> Settled:
     world.abort, world.aborted = driver.abort, lambda: signal.aborted
     if case.get("abortBeforeRun"):
         signal.set()
-    history = Seq(message_in(raw) for raw in case.get("history", ()))
+    history = Seq(message_from_wire(raw) for raw in case.get("history", ()))
     state = fold.start(Context(history, shed.specs), model_in(case["model"]), case.get("reasoning"))
     if case["api"] in ("run", "streamRun"):
-        first: Any = Prompted(CLOCK, tuple(message_in(raw) for raw in case.get("prompts", ())))
+        first: Any = Prompted(CLOCK, tuple(message_from_wire(raw) for raw in case.get("prompts", ())))
     else:
         first = Continued(CLOCK)
     return await driver.run(state, first)

@@ -20,7 +20,6 @@ from turnfold.effects.model import (
     BlockEnded,
     BlockStarted,
     Delta,
-    DeltaKind,
     ModelChoice,
     ModelRequest,
     Started,
@@ -32,11 +31,9 @@ from turnfold.shells.agent_drive import Signal
 
 from tests.adapters.proxy.loopback import Answer, Asked, Chunk, Drop, Hang, free_port, serving
 from tests.oracle.verdict import EQUAL, Verdict, judge
-
-Raw = dict[str, Any]
+from tests.oracle.wire import Raw, delta_out
 
 CLOCK = 1_760_000_000_000
-KINDS = {DeltaKind.TEXT: "text", DeltaKind.THINKING: "thinking", DeltaKind.CALL: "toolcall"}
 
 
 def compare(case: Raw) -> Verdict:
@@ -176,24 +173,9 @@ def event_of(delta: Delta, partial: Partial) -> Raw | None:
                 "error": message_to_wire(message),
             }
         case BlockStarted() | BlockDelta() | BlockEnded():
-            return block_event_of(delta, partial, so_far)
+            return delta_out(delta, partial, so_far)
         case _:
             return None
-
-
-def block_event_of(delta: BlockStarted | BlockDelta | BlockEnded, partial: Partial, so_far: Raw) -> Raw:
-    kind = partial.blocks[delta.index].kind
-    block = so_far["content"][list(partial.blocks).index(delta.index)]
-    event: Raw = {"contentIndex": delta.index, "partial": so_far}
-    match delta:
-        case BlockStarted():
-            return {"type": f"{KINDS[kind]}_start", **event}
-        case BlockDelta(text=text):
-            return {"type": f"{KINDS[kind]}_delta", "delta": text, **event}
-        case _ if kind is DeltaKind.CALL:
-            return {"type": "toolcall_end", "toolCall": block, **event}
-        case _:
-            return {"type": f"{KINDS[kind]}_end", "content": block[KINDS[kind]], **event}
 
 
 # What is compared.

@@ -1,8 +1,9 @@
-"""A folder of recordings, and how each file of it is compared: the runner of the conformance tests.
+"""Folders of recordings, and how each file of one is compared: the runner of the conformance tests.
 
 A file is compared by the module of its name, whose ``compare`` takes a case and gives a verdict: equal, different by a
-rule of decision 46 (a letter), or unexplained, which none may be. Any folder of that shape will do; of the published
-recordings it is also known how many cases differ by which rule.
+rule of decision 46 (a letter), or unexplained, which none may be. Any folder of that shape will do; of the recordings
+in ``fixtures/oracle``, and of the complete ones that they were chosen from, it is also known how many cases differ by
+which rule.
 """
 
 import hashlib
@@ -17,13 +18,20 @@ import attrs
 
 from tests.oracle.verdict import UNEXPLAINED, Verdict
 
-__all__ = ["SUBJECTS", "Report", "comparer", "report", "table"]
+__all__ = ["CHOSEN", "COMPLETE", "SUBJECTS", "Report", "cases", "comparer", "folders", "known", "report", "table"]
 
 SUBJECTS = ("loop", "agent", "arguments", "partial_json", "proxy", "transcript")
 
-# The published files, and how many of their cases differ by which rule.
-PUBLISHED: Mapping[str, Mapping[str, int]] = {
+CHOSEN = Path(__file__).parents[2] / "fixtures" / "oracle"
+"""The recordings of this project."""
+COMPLETE = Path(__file__).parents[3] / "shared" / "oracle"
+"""Where the complete recordings are compared as well, if somebody keeps them beside the project."""
+
+# How many cases differ by which rule, by the digest of the file: chosen and complete.
+_KNOWN: Mapping[str, Mapping[str, int]] = {
+    "1086a207a39efbc5 loop": {"a": 2, "b": 1, "c": 1, "d": 2, "e": 1, "f": 1},
     "03ac570cce478d93 loop": {"a": 2, "b": 1, "c": 1, "d": 2, "e": 1, "f": 1},
+    "aa90331e30f514a4 agent": {"f": 1, "g": 4},
     "8a227e5366af6e3f agent": {"f": 1, "g": 4},
     "2382e4e6c70ed5ac arguments": {"h": 11},
     "095b0409fb0f07e1 partial_json": {},
@@ -59,6 +67,21 @@ class Report:
         )
 
 
+def folders(given: str | None) -> dict[str, Path]:
+    """What is compared, by name: the folder that was given and nothing else, or else all that are known of."""
+    return {"chosen": CHOSEN, "complete": COMPLETE} if given is None else {"given": Path(given)}
+
+
+def cases(path: Path) -> list[dict[str, Any]]:
+    """The cases of a file."""
+    return json.loads(path.read_bytes())["cases"]
+
+
+def known(subject: str, path: Path) -> Mapping[str, int] | None:
+    """How many cases of a file differ by which rule; None for a file that nobody has counted."""
+    return _KNOWN.get(f"{hashlib.sha256(path.read_bytes()).hexdigest()[:16]} {subject}")
+
+
 def comparer(subject: str) -> Compare:
     """How a file is compared."""
     compare: Compare = importlib.import_module(f"tests.oracle.{subject}").compare
@@ -67,13 +90,12 @@ def comparer(subject: str) -> Compare:
 
 def report(subject: str, path: Path, compare: Compare) -> Report:
     """Compare every case of a file."""
-    raw = path.read_bytes()
-    verdicts = {case["name"]: _judged(compare, case) for case in json.loads(raw)["cases"]}
+    verdicts = {case["name"]: _judged(compare, case) for case in cases(path)}
     return Report(
         subject,
         Counter(verdict.kind for verdict in verdicts.values()),
         {name: verdict.why for name, verdict in verdicts.items() if verdict.kind == UNEXPLAINED},
-        PUBLISHED.get(f"{hashlib.sha256(raw).hexdigest()[:16]} {subject}"),
+        known(subject, path),
     )
 
 

@@ -5,6 +5,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import trio
+from turnfold.adapters.proxy import message_from_wire, message_to_wire
+from turnfold.adapters.proxy.blocks import content_from_wire
+from turnfold.adapters.proxy.wire import model_to_wire, usage_from_wire
 from turnfold.effects.agent import Context
 from turnfold.effects.hook import (
     AfterTool,
@@ -38,20 +41,7 @@ from turnfold.shells.agent_drive import Signal
 from turnfold.shells.agent_hooks import AgentHooks, Update
 from turnfold.shells.agent_tools import Progress
 
-from tests.oracle.wire import (
-    Raw,
-    arguments_out,
-    assistant_in,
-    content_in,
-    declaration_in,
-    message_in,
-    message_out,
-    model_in,
-    model_out,
-    result_in,
-    result_out,
-    usage_in,
-)
+from tests.oracle.wire import Raw, arguments_out, assistant_in, model_in, result_in, result_out, tool_of
 
 CLOCK = 1_760_000_000_000
 
@@ -145,8 +135,8 @@ class ScriptedPort:
             options["apiKey"] = options.pop("api_key")
         world.requests.append(
             {
-                "model": model_out(request.model),
-                "messages": [message_out(message) for message in messages],
+                "model": model_to_wire(request.model),
+                "messages": [message_to_wire(message) for message in messages],
                 "currentTools": [tool.name for tool in current_tools(messages)],
                 "options": options,
                 "aborted": world.aborted(),
@@ -174,7 +164,7 @@ def deltas_of(event: Raw) -> Sequence[Delta]:
         started = Started(
             partial["api"], partial["provider"], partial["model"], partial.get("responseId"), None, partial["timestamp"]
         )
-        return UsageReported(usage_in(partial["usage"])), started
+        return UsageReported(usage_from_wire(partial["usage"])[0]), started
     if kind == "done":
         message = assistant_in(event["message"])
         return (StreamFinished(message.stop, message.raw_stop, message),)
@@ -207,7 +197,7 @@ class ScriptedTool:
         self._world = world
         self._prepare = raw.get("prepareArguments")
         self.spec = ToolSpec(
-            declaration_in(raw),
+            tool_of(raw),
             sequential=raw.get("executionMode") == "sequential",
             prepares=self._prepare is not None,
         )
@@ -272,7 +262,7 @@ class ScriptedTool:
 
 
 def roles(messages: Sequence[Message] | Seq[Message]) -> list[str]:
-    return [message_out(message)["role"] for message in messages]
+    return [message_to_wire(message)["role"] for message in messages]
 
 
 class ScriptedHooks:
@@ -310,7 +300,7 @@ class ScriptedHooks:
 
     def _poll(self, name: str) -> list[Message]:
         index = self._world.hook(name)
-        return [message_in(raw) for raw in self._world.scripted(name, index) or ()]
+        return [message_from_wire(raw) for raw in self._world.scripted(name, index) or ()]
 
     def key(self, provider: str) -> str | None:
         index = self._world.hook("getApiKey", provider=provider)
@@ -341,7 +331,7 @@ class ScriptedHooks:
     def _turn(self, order: PrepareNextTurn | FinishTurn) -> Raw:
         turn = order.turn
         return {
-            "stopReason": message_out(turn.message)["stopReason"],
+            "stopReason": message_to_wire(turn.message)["stopReason"],
             "toolResults": [result.call_id for result in turn.results],
             "context": roles(turn.context.messages),
             "newMessages": roles(turn.new_messages),
@@ -354,12 +344,12 @@ class ScriptedHooks:
         tools: list[ScriptedTool] | None = None
         if "context" in raw:
             kept = raw["context"]["messages"]
-            messages = context.messages if kept == "keep" else [message_in(one) for one in kept]
+            messages = context.messages if kept == "keep" else [message_from_wire(one) for one in kept]
             tools = [self._tools[name] for name in raw["context"].get("tools", ())]
         return Update(
             messages,
             tools,
-            [message_in(one) for one in raw.get("messages", ())],
+            [message_from_wire(one) for one in raw.get("messages", ())],
             model_in(raw["model"]) if "model" in raw else None,
             raw.get("thinkingLevel"),
         )
@@ -371,9 +361,9 @@ class ScriptedHooks:
         if "keepLast" in script:
             messages = messages[-script["keepLast"] :]
         if "dropRole" in script:
-            messages = [message for message in messages if message_out(message)["role"] != script["dropRole"]]
-        before = [message_in(raw) for raw in script.get("prepend", ())]
-        return [*before, *messages, *(message_in(raw) for raw in script.get("append", ()))]
+            messages = [message for message in messages if message_to_wire(message)["role"] != script["dropRole"]]
+        before = [message_from_wire(raw) for raw in script.get("prepend", ())]
+        return [*before, *messages, *(message_from_wire(raw) for raw in script.get("append", ()))]
 
     def convert(self, order: ConvertToModel) -> Sequence[Message]:
         self._world.hook("convertToLlm", roles=roles(order.messages))
@@ -383,7 +373,7 @@ class ScriptedHooks:
             if not isinstance(message, CustomMessage):
                 converted.append(message)
             elif message.role in known:
-                converted.append(message_in({**message_out(message), "role": known[message.role]}))
+                converted.append(message_from_wire({**message_to_wire(message), "role": known[message.role]}))
         return converted
 
     def before(self, order: BeforeTool) -> Block | None:
@@ -413,7 +403,7 @@ class ScriptedHooks:
         if found is None:
             return None
         return ResultPatch(
-            content_in(found["content"]) if "content" in found else UNSET,
+            content_from_wire(found["content"]) if "content" in found else UNSET,
             found.get("details", UNSET),
             found.get("structuredContent", UNSET),
             found.get("usage", UNSET),

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from tests.oracle import arguments, partial_json
-from tests.oracle.recordings import Report, report, table
+from tests.oracle.kinds import kinds
+from tests.oracle.recordings import CHOSEN, COMPLETE, SUBJECTS, Report, comparer, folders, report, table
 from tests.oracle.verdict import EQUAL, UNEXPLAINED, Verdict
 
 
@@ -31,9 +32,46 @@ def test_each_case_is_counted_and_the_unexplained_are_named(tmp_path: Path) -> N
     assert table([found]) == "some.json              7 cases: 2 equal, 1 by a, 2 by h, 2 unexplained"
 
 
-def test_what_is_known_of_the_published_recordings_is_not_asked_of_others(tmp_path: Path) -> None:
+def test_a_folder_that_is_given_takes_the_place_of_all_others() -> None:
+    assert list(folders(None).values()) == [CHOSEN, COMPLETE]
+    assert list(folders("elsewhere").values()) == [Path("elsewhere")]
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+def test_a_recording_that_is_altered_is_found_by_its_name(subject: str, tmp_path: Path) -> None:
+    """One case that is equal, as it is and with something else expected of us."""
+    path, compare = tmp_path / f"{subject}.json", comparer(subject)
+    recorded = json.loads((CHOSEN / path.name).read_bytes())["cases"]
+    case = next(case for case in recorded if compare(case).kind == EQUAL)
+    expected = case["expected"]
+    altered = {**case, "name": "altered", "expected": {**expected, next(reversed(expected)): ["something else"]}}
+    path.write_text(json.dumps({"cases": [case, altered]}))
+    found = report(subject, path, compare)
+    assert found.counted == {EQUAL: 1, UNEXPLAINED: 1}
+    assert list(found.unexplained) == ["altered"]
+    assert found.known is None
+
+
+def test_what_is_known_of_our_recordings_is_not_asked_of_others(tmp_path: Path) -> None:
     assert report("some", recorded(tmp_path, EQUAL), judged_by_name).known is None
     assert str(Report("a", {EQUAL: 1})) == "a.json                 1 cases: 1 equal, none different, 0 unexplained"
+
+
+def test_the_kinds_of_a_case_are_its_members_and_words_but_not_what_it_made_up() -> None:
+    steps = {"c1": [{"do": "throw", "message": "no"}]}
+    failures = [{"hook": "finishTurn", "arguments": {"path": "x"}}]
+    assert kinds({"name": "tool/raises", "input": {"outcomes": steps}, "expected": {"failures": failures}}) == {
+        "subject tool",
+        ".outcomes",
+        "outcomes.do",
+        "do=throw",
+        "outcomes.message",
+        ".failures",
+        "failures.hook",
+        "failures.hook=finishTurn",
+        "failures.arguments",
+    }
+    assert "differs by e" in kinds({"name": "x", "input": {"stream": "missing"}, "expected": {}})
 
 
 def case(parameters: Any, sent: Any, **expected: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from turnfold.adapters.proxy import message_from_wire, message_to_wire
-from turnfold.adapters.proxy.wire import declaration_from_wire, declaration_to_wire
+from turnfold.adapters.proxy.wire import declaration_to_wire
 from turnfold.effects.transcript import Message, SystemMessage, ToolDeclaration, UserMessage, text_of
 from turnfold.effects.transcript.boundary import Target, fit
 from turnfold.effects.transcript.declared import (
@@ -30,8 +30,7 @@ from turnfold.effects.transcript.resolving import (
 )
 
 from tests.oracle.verdict import Verdict, judge
-
-Raw = dict[str, Any]
+from tests.oracle.wire import Raw, tool_of
 
 CLOCK = 1_760_000_000_000
 
@@ -54,12 +53,6 @@ def system_of(case: Raw) -> SystemMessage:
     message = message_from_wire(case["message"])
     assert isinstance(message, SystemMessage)
     return message
-
-
-def tool_of(raw: Raw) -> ToolDeclaration:
-    """What a host's tool declares; its other members are for hosts."""
-    known = ("name", "description", "parameters", "constrainedSampling")
-    return declaration_from_wire({name: raw[name] for name in known if name in raw})
 
 
 def tools_of(raw: Iterable[Raw] | None) -> tuple[ToolDeclaration, ...]:
