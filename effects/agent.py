@@ -10,11 +10,10 @@ from enum import StrEnum
 from typing import Any
 
 from .model import BlockDelta, BlockEnded, BlockStarted, DeltaKind, ModelChoice
-from .partial import Partial, text_so_far
+from .partial import Partial, arguments_so_far
 from .sequence import Seq
 from .tool import ToolResult, ToolSpec
 from .transcript import AssistantMessage, Message, ToolResultMessage
-from .transcript.partial_json import partial_json
 from .values import field, frozen
 
 __all__ = [
@@ -72,10 +71,11 @@ class MessageUpdated:
     def arguments(self) -> Any:
         """What the arguments of the call that grew hold so far, for display; nothing when it is no call that grew.
 
-        Read when asked for, from their beginning: who shows long ones feeds the deltas to a ``PartialJson``.
+        Read when asked for, on from where an earlier event was asked; an event before that one is read from the start.
+        Treat it as a constant: what later events give shares parts of it.
         """
         block = self.partial.blocks[self.delta.index]
-        return partial_json(text_so_far(block)) if block.kind is DeltaKind.CALL else None
+        return arguments_so_far(block) if block.kind is DeltaKind.CALL else None
 
 
 @frozen

@@ -1,7 +1,7 @@
 """What has arrived of an answer, as a value: cheap to grow, read only by those who ask.
 
 Texts are ropes that share their beginnings, so every state of an answer may be kept. Folding deltas into one is the
-core's business; ``message`` is what it looks like to people.
+core's business; ``message`` is what it looks like to people, and ``arguments_so_far`` what a call's arguments do.
 """
 
 from collections.abc import Mapping
@@ -21,9 +21,10 @@ from .transcript import (
     Usage,
     clean_text,
 )
+from .transcript.partial_json import PartialJson
 from .values import field, frozen
 
-__all__ = ["EMPTY_PARTIAL", "OpenBlock", "Partial", "part_of", "text_so_far"]
+__all__ = ["EMPTY_PARTIAL", "OpenBlock", "Partial", "arguments_so_far", "part_of", "text_so_far"]
 
 
 @frozen
@@ -82,3 +83,26 @@ def part_of(block: OpenBlock) -> AssistantPart:
 def text_so_far(block: OpenBlock) -> str:
     """The text of a block that is still arriving, storable."""
     return clean_text("".join(block.text))
+
+
+def arguments_so_far(block: OpenBlock) -> Any:
+    """What the arguments of a call that is still arriving hold, for display.
+
+    Asked at each delta it reads every character once, however long they get. Treat it as a constant: values asked for
+    before and after share parts of it.
+    """
+    return block.text.read_by(_Arguments).json.value()
+
+
+class _Arguments:
+    """Reads arguments in pieces. Half of a surrogate pair at the end of one waits for the other half."""
+
+    def __init__(self) -> None:
+        self.json = PartialJson()
+        self._half = ""
+
+    def feed(self, text: str, /) -> None:
+        text, self._half = self._half + text, ""
+        if "\ud800" <= text[-1:] <= "\udbff":
+            text, self._half = text[:-1], text[-1]
+        self.json.feed(clean_text(text))

@@ -6,17 +6,31 @@ copies once. So state can hold a growing transcript, and every earlier state sta
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Generic, TypeVar, cast, overload
+from typing import Any, Generic, Protocol, TypeVar, cast, overload
+
+__all__ = ["Reader", "Seq"]
 
 T = TypeVar("T", covariant=True)
+Item = TypeVar("Item", contravariant=True)
+R = TypeVar("R", bound="Reader[Any]")
+
+
+class Reader(Protocol[Item]):
+    """What a sequence can be read with, item by item."""
+
+    def feed(self, item: Item, /) -> None:
+        """The next item. It must not raise."""
+        ...
 
 
 class _Backing(Generic[T]):
-    __slots__ = ("digests", "items")
+    __slots__ = ("digests", "items", "read", "reader")
 
     def __init__(self, items: list[T]) -> None:
         self.items = items
         self.digests: list[bytes] = []
+        self.reader: object = None
+        self.read = 0
 
 
 class Seq(Sequence[T]):
@@ -59,6 +73,22 @@ class Seq(Sequence[T]):
             before = digests[-1] if digests else b""
             digests.append(blake2b(before + encode(item), digest_size=16).digest())
         return digests[self._length - 1].hex() if self._length else ""
+
+    def read_by(self, kind: type[R]) -> R:
+        """A reader of this kind, without arguments made, that was fed the items; use it at once and do not feed it.
+
+        Versions share their reader, so who asks each newer one has every item fed once. A version that is older than
+        the last one asked is read from its beginning.
+        """
+        backing = self._backing
+        reader, read = backing.reader, backing.read
+        if not isinstance(reader, kind) or read > self._length:
+            reader, read = kind(), 0
+        for item in backing.items[read : self._length]:
+            reader.feed(item)
+        if self._length >= backing.read:
+            backing.reader, backing.read = reader, self._length
+        return reader
 
     def __len__(self) -> int:
         return self._length

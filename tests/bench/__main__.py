@@ -1,7 +1,8 @@
 """Print what turnfold costs, one JSON object a line; every measurement is a process of its own.
 
 ``python -m tests.bench`` runs everything; ``python -m tests.bench steps 1000 sqlite`` one cell. Figures are the best of
-a few repetitions, since a shared machine only ever adds to them.
+a few repetitions, since a shared machine only ever adds to them. What is here is about durable runs; ``agent`` has the
+in-memory agent's share.
 """
 
 import json
@@ -22,6 +23,7 @@ from turnfold.effects.display import DisplayDelta, text_bytes
 from turnfold.effects.feed import InputMessage
 from turnfold.shells.runtime import Runtime
 
+from . import agent
 from .world import CountingJournal, Echo, StepModel, TextModel
 
 MANY = Limits(iterations=1_000_000)
@@ -30,6 +32,7 @@ CELLS: list[tuple[str, int, str]] = [
     ("deltas", 20_000, "memory"),
     ("resume", 800, "sqlite"),
     ("concurrent", 1000, "memory"),
+    *agent.CELLS,
 ]
 
 
@@ -146,14 +149,14 @@ def _size(folder: str) -> int:
     return sum(entry.stat().st_size for entry in os.scandir(folder) if entry.is_file())
 
 
-WORKLOADS = {"steps": steps, "deltas": deltas, "resume": resume, "concurrent": concurrent}
+WORKLOADS = {"steps": steps, "deltas": deltas, "resume": resume, "concurrent": concurrent, **agent.WORKLOADS}
 
 
 def main(arguments: list[str]) -> int:
     if arguments:
         workload, n, kind = arguments[0], int(arguments[1]), arguments[2]
         figures = trio.run(WORKLOADS[workload], n, kind)
-        print(json.dumps({"workload": workload, "n": n, "store": kind, **figures}), flush=True)
+        print(json.dumps({"workload": workload, "n": n, "kind": kind, **figures}), flush=True)
         return 0
     for workload, n, kind in CELLS:
         done = subprocess.run([sys.executable, "-m", "tests.bench", workload, str(n), kind], check=False)

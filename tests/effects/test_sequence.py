@@ -22,6 +22,16 @@ def recomputed(items: tuple[int, ...]) -> str:
     return digest.hex()
 
 
+class Reading:
+    """A reader that knows what it was fed."""
+
+    def __init__(self) -> None:
+        self.items: list[int] = []
+
+    def feed(self, item: int, /) -> None:
+        self.items.append(item)
+
+
 class Branching(RuleBasedStateMachine):
     """Versions grow out of each other in every way; each is kept beside the tuple that it must be."""
 
@@ -71,9 +81,14 @@ class Branching(RuleBasedStateMachine):
     def digest(self, version: tuple[Seq[int], tuple[int, ...]]) -> None:
         assert version[0].digest(encode) == recomputed(version[1])
 
+    @rule(version=versions)
+    def read(self, version: tuple[Seq[int], tuple[int, ...]]) -> None:
+        assert version[0].read_by(Reading).items == list(version[1])
+
     def teardown(self) -> None:
         for seq, model in self.all:
             assert tuple(seq) == model
+            assert seq.read_by(Reading).items == list(model)
             assert len(seq) == len(model)
             assert bool(seq) is bool(model)
             assert [seq[index] for index in range(-len(model), len(model))] == list(model * 2)
@@ -153,3 +168,33 @@ def test_appending_to_the_newest_version_copies_nothing() -> None:
     older = seq.cut(500).append(-1)
     assert older._backing is not seq._backing
     assert seq[500] == 500
+
+
+def test_each_item_is_read_once_by_who_asks_every_version() -> None:
+    class Counting(Reading):
+        fed = 0
+
+        def feed(self, item: int, /) -> None:
+            super().feed(item)
+            Counting.fed += 1
+
+    seq: Seq[int] = Seq()
+    for item in range(50):
+        seq = seq.append(item)
+        assert seq.read_by(Counting).items == list(range(item + 1))
+        assert seq.read_by(Counting).items == list(range(item + 1))
+    assert Counting.fed == 50
+    seq.cut(10).read_by(Counting)
+    assert Counting.fed == 60
+    assert seq.append(50).read_by(Counting).items == list(range(51))
+    assert Counting.fed == 61
+
+
+def test_a_reader_of_another_kind_reads_from_the_beginning() -> None:
+    class Other(Reading):
+        pass
+
+    seq = Seq((1, 2))
+    assert type(seq.read_by(Reading)) is Reading
+    assert seq.read_by(Other).items == [1, 2]
+    assert type(seq.read_by(Other)) is Other
