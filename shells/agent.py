@@ -79,7 +79,8 @@ class Agent(AgentSettings):
     which model is meant, for messages, hooks and providers that serve several. ``hooks`` are asked at their points.
     ``checker`` makes the tools' schemas ready to check arguments with; ``None`` takes any arguments. ``options`` go to
     the provider as they are. ``sequential`` runs every batch one call at a time; ``limits`` bound a run, and are off
-    unless given. ``grace_s`` is how long a port, tool or hook may still answer after an abort.
+    unless given. ``grace_s`` is how long a port, tool or hook may still answer after an abort. ``trace`` sees what each
+    run takes in and orders; ``trace_call`` makes another one for each call of ``run_tool_call``.
 
     Raises ``SchemaError`` for a tool whose schema cannot be checked.
     """
@@ -105,6 +106,7 @@ class Agent(AgentSettings):
         now: Callable[[], int] | None = None,
         grace_s: float = GRACE_S,
         trace: Trace | None = None,
+        trace_call: Callable[[], Trace] | None = None,
     ) -> None:
         self.models: dict[str, ModelPort | SignalledModel] = dict(models or {})
         if model is not None:
@@ -118,6 +120,7 @@ class Agent(AgentSettings):
         super().__init__(view, shed, queues, now or wall_clock())
         self._grace_s = grace_s
         self._trace = trace
+        self._trace_call = trace_call
         self._listeners: dict[Listener, None] = {}
         self._broken: set[Listener] = set()
         self._driver: LoopDriver | None = None
@@ -209,7 +212,9 @@ class Agent(AgentSettings):
         if tools is not None:
             shed.take(tools)
         fold = AgentFold(replace(self._rules, hooks=self.hooks.configured, told=False, check=shed.check))
-        driver = LoopDriver(fold, self._ports(shed, self.hooks), _nobody, signal=self.signal, grace_s=self._grace_s)
+        trace = None if self._trace_call is None else self._trace_call()
+        ports = self._ports(shed, self.hooks)
+        driver = LoopDriver(fold, ports, _nobody, signal=self.signal, trace=trace, grace_s=self._grace_s)
         state = fold.start(Context(self.messages, shed.specs), self.model, self.thinking_level)
         asked = CallAsked(self._now(), call, message or AssistantMessage((call,)))
         settled = await driver.run(state, asked)

@@ -45,7 +45,7 @@ from ..effects.values import frozen, replace
 from .agent_hooks import NO_HOOKS, AgentHooks, answer_hook, failure_text, resolved
 from .agent_tools import Progress, Toolshed
 
-__all__ = ["GRACE_S", "AgentPorts", "LoopDriver", "Signal", "SignalledModel"]
+__all__ = ["GRACE_S", "AgentPorts", "LoopDriver", "Signal", "SignalledModel", "Trace"]
 
 GRACE_S = 0.5
 """How long a port, tool or hook may still answer once it is to stop, in seconds."""

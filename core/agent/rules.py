@@ -44,13 +44,15 @@ class Limits:
     """Optional bounds, all off (0) unless given; times in milliseconds.
 
     ``parallel`` calls of a batch run at once; a call has ``tool_ms``, the run ``run_ms``, and a model may be silent for
-    ``model_ms`` before its first and between any two deltas.
+    ``model_ms`` before its first and between any two deltas. A run has ``turns`` turns: it fails if the last of them
+    wants another one, and what is queued then stays queued.
     """
 
     parallel: int = 0
     tool_ms: int = 0
     model_ms: int = 0
     run_ms: int = 0
+    turns: int = 0
 
 
 @frozen

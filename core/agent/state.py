@@ -283,13 +283,14 @@ class Clock:
 
 @region
 class AgentState:
-    """One run, between two events. ``out`` is what left with the last one."""
+    """One run, between two events. ``turns`` of it are over; ``out`` is what left with the last event."""
 
     phase: Phase = field(factory=Unstarted)
     talk: Talk = field(factory=Talk)
     wish: Wish = field(factory=Wish)
     waiting: Waiting = field(factory=Waiting)
     turn: Turn | None = None
+    turns: int = 0
     cancelled: bool = False
     tickets: Tickets = field(factory=Tickets)
     clock: Clock = field(factory=Clock)

@@ -27,7 +27,9 @@ from ...effects.hook import (
 from ...effects.sequence import Seq
 from ...effects.transcript import AssistantMessage, Message, ToolResultMessage
 from ...effects.values import replace
+from ..text import fill
 from .desk import ask, tell
+from .failing import fail
 from .requests import begin_request
 from .rules import AgentRules, Hook
 from .state import (
@@ -176,7 +178,7 @@ def end_turn(
 ) -> AgentState:
     """An answer and its batch are over; ``hard`` ends the run, ``more`` asks for another turn."""
     turn = Turn(message, results, context_of(state), state.talk.added)
-    state = replace(state, turn=turn, waiting=replace(state.waiting, more=more))
+    state = replace(state, turn=turn, turns=state.turns + 1, waiting=replace(state.waiting, more=more))
     if Hook.FINISH_TURN not in rules.hooks:
         return _finish(state, rules, None, hard)
     return ask(replace(state, phase=Finishing(hard)), lambda ticket: FinishTurn(ticket, turn))
@@ -194,7 +196,14 @@ def _finish(state: AgentState, rules: AgentRules, action: FinishAction | None, h
     if hard or action is FinishAction.END:
         return _end(state)
     explicit = action is FinishAction.CONTINUE
+    if rules.limits.turns and state.turns >= rules.limits.turns:
+        return _too_many(state, rules) if explicit or state.waiting.more else _end(state)
     return _steer(replace(state, waiting=replace(state.waiting, explicit=explicit)), rules, Moment.AFTER_TURN)
+
+
+def _too_many(state: AgentState, rules: AgentRules) -> AgentState:
+    """That was the last turn the run may have, and it wants another: a model that is always cut off ends here too."""
+    return fail(state, fill(rules.words.too_many_turns, turns=str(rules.limits.turns)))
 
 
 def _end(state: AgentState) -> AgentState:

@@ -19,6 +19,7 @@ class AgentWords:
     not_run: str
     model_timed_out: str
     run_timed_out: str
+    too_many_turns: str
 
 
 ENGLISH = AgentWords(
@@ -35,6 +36,7 @@ ENGLISH = AgentWords(
     not_run='Tool call "{name}" was not executed because the run failed: {problem}',
     model_timed_out="The model said nothing for {seconds} seconds.",
     run_timed_out="The run was stopped after {seconds} seconds.",
+    too_many_turns="The run was stopped at its limit of turns ({turns}).",
 )
 
 CHINESE = AgentWords(
@@ -48,4 +50,5 @@ CHINESE = AgentWords(
     not_run="工具调用“{name}”因运行失败而未执行：{problem}",
     model_timed_out="模型超过 {seconds} 秒没有回应。",
     run_timed_out="运行超过 {seconds} 秒，已停止。",
+    too_many_turns="运行达到回合上限（{turns}），已停止。",
 )

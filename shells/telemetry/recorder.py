@@ -128,6 +128,10 @@ class SpanRecorder:
         kind = self._trace.SpanKind.CLIENT if client else self._trace.SpanKind.INTERNAL
         return self._tracer.start_span(name, context, kind, _read(attributes))
 
+    def current(self) -> "Span | None":
+        """The span that is current in this task, whoever made it current."""
+        return _quietly(self._trace.get_current_span)
+
     def context_of(self, span: "Span") -> "Context | None":
         """What is current, with ``span`` in it."""
         return _quietly(lambda: self._trace.set_span_in_context(span))

@@ -9,7 +9,10 @@ Such a part stands between two marks::
 and ``MAKERS`` says which function makes ``moves``. A test compares; ``python -m tests.rules.marked`` writes.
 """
 
+import contextlib
+import io
 import re
+import runpy
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -27,6 +30,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "agent-moves": agent_table,
     "one-turn": worked_example,
     "embedding": lambda: _quoted("tests/shells/embedding_example.py"),
+    "agent-example": lambda: _quoted("tests/shells/agent_example.py"),
+    "agent-prints": lambda: _printed("tests/shells/agent_example.py"),
 }
 
 _PART = re.compile(r"<!-- made by (?P<name>[\w-]+) -->\n(?P<text>.*?)<!-- end of (?P=name) -->", re.DOTALL)
@@ -36,6 +41,13 @@ def _quoted(path: str) -> str:
     """A module without its docstring, as a block of code."""
     text = (ROOT / path).read_text()
     return f"```python\n{text.split(chr(34) * 3, 2)[2].strip()}\n```"
+
+
+def _printed(path: str) -> str:
+    """What a module prints when it is run, as a block of text."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        runpy.run_path(str(ROOT / path), run_name="__main__")
+    return f"```text\n{out.getvalue().strip()}\n```"
 
 
 def documents() -> Iterator[Path]:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from turnfold.core.extensions.spans import SCHEMA
 
 from tests.rules.marked import MAKERS, documents, marked, rewritten
 from tests.rules.tree import ROOT
@@ -26,6 +27,10 @@ def test_what_is_made_from_the_code_is_up_to_date() -> None:
 def test_everything_that_can_be_made_is_shown_somewhere_once() -> None:
     shown = [name for document in documents() for name in marked(document.read_text())]
     assert sorted(shown) == sorted(MAKERS)
+
+
+def test_the_readme_names_the_version_of_the_conventions_that_spans_follow() -> None:
+    assert f"GenAI conventions ({SCHEMA.rpartition('/')[2]})" in (ROOT / "README.md").read_text()
 
 
 def test_links_between_the_documents_lead_somewhere() -> None:

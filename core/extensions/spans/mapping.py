@@ -3,7 +3,8 @@
 A span for the run, and under it one for each model call and one for each tool call; calls of one batch are side by
 side, whatever order they end in. A model call lasts from its order to its answer, a tool call from the moment it is
 taken up until its result is final, so that one that was refused is seen too. Whatever is open when the run ends is
-ended with it. An event that carries a delta costs the same however long the run is.
+ended with it. A call that a program asked for has the span of a tool call, and no run: who applies the operations
+knows where it belongs. An event that carries a delta costs the same however long the run is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -82,14 +83,16 @@ class OpenTool:
 
 @region
 class Watched:
-    """What must be remembered of a run. ``run`` is its span, ``next_key`` the next span's.
+    """What must be remembered of a run, or of a call that is carried out ``alone``.
 
-    ``models`` are by ticket; ``asked`` says which call a ticket in flight is about, and ``why`` what kind of error will
-    end a call. ``model`` is who was asked first, ``last`` the newest answer, ``tally`` what all of them used.
+    ``run`` is the run's span, ``next_key`` the next one's. ``models`` are by ticket; ``asked`` says which call a ticket
+    in flight is about, and ``why`` what kind of error will end a call. ``model`` is who was asked first, ``last`` the
+    newest answer, ``tally`` what all of them used.
     """
 
     next_key: int = 0
     run: int | None = None
+    alone: bool = False
     models: Mapping[int, OpenModel] = field(factory=dict[int, OpenModel])
     tools: tuple[OpenTool, ...] = ()
     asked: Mapping[int, str] = field(factory=dict[int, str])
@@ -108,7 +111,7 @@ def watch(
     state = replace(watched, out=()) if watched.out else watched
     if isinstance(event, Prompted | Continued):
         state = _begin(state, event, rules)
-    if state.run is None:
+    if state.run is None and not state.alone:
         return state, state.out
     state = _take_in(state, event, effects, rules)
     for effect in effects:
@@ -145,10 +148,11 @@ def _settle(state: Watched, settled: Settled, rules: SpanRules) -> Watched:
 
 
 def _end(state: Watched, rules: SpanRules, error: str | None, message: str) -> Watched:
-    """End the run's span, and before it what is still open under it."""
-    assert state.run is not None
+    """End the run's span, if there is one, and before it what is still open under it."""
     open_keys = [*(model.key for model in state.models.values()), *(tool.key for tool in state.tools)]
     ends = (EndSpan(key, _typed(CUT_OFF), CUT_OFF) for key in open_keys)
+    if state.run is None:
+        return Watched(next_key=state.next_key, out=(*state.out, *ends))
     attributes: dict[str, Value] = {**state.model, **tally_attributes(state.tally), **_typed(error)}
     if state.last is not None:
         attributes["gen_ai.response.finish_reasons"] = [state.last.raw_stop or str(state.last.stop)]
@@ -174,8 +178,8 @@ def _take_in(state: Watched, event: AgentInput, effects: Iterable[AgentEffect], 
         case CredentialsFailed(ticket=ticket, message=message):
             return _end_model(state, ticket, {}, "credentials_failed", message)
         case AbortAsked():
-            assert state.run is not None
-            return _do(replace(state, aborted=True), AddEvent(state.run, "turnfold.abort"))
+            state = replace(state, aborted=True)
+            return state if state.run is None else _do(state, AddEvent(state.run, "turnfold.abort"))
         case SinkFailed(dropped=dropped):
             return _dropped(state, dropped)
         case BeforeToolReturned(decision=Block()):
@@ -299,7 +303,7 @@ def _follow(state: Watched, effect: AgentEffect, at: int, rules: SpanRules) -> W
             return replace(state, asked={**state.asked, ticket: invocation.call_id})
         case BeforeTool(ticket=ticket, call=call) | AfterTool(ticket=ticket, call=call):
             return replace(state, asked={**state.asked, ticket: call.id})
-        case AgentSettled(settled=settled) if state.run is not None:
+        case AgentSettled(settled=settled):
             return _settle(state, settled, rules)
         case _:
             return state

@@ -3,15 +3,16 @@
 from typing import Any
 
 import pytest
-from turnfold.effects.agent import ToolEnded
+from turnfold.effects.agent import FinishAction, ToolEnded
 from turnfold.effects.agent_vocabulary import AgentInput
 from turnfold.effects.clock import WakeAt, Woke
+from turnfold.effects.hook import FinishTurn
 from turnfold.effects.model import BlockDelta, BlockStarted, CallModel, DeltaKind, ModelCutOff, ModelStreamed, Started
 from turnfold.effects.tool import CancelTool, RunTool, ToolCutOff, ToolResult, ToolReturned
 from turnfold.effects.transcript import ErrorKind, StopReason
 
 from tests.core.agent.balance import unbalanced
-from tests.core.agent.world import NOW, World, answer, call, limits, rules
+from tests.core.agent.world import ALL_HOOKS, NOW, World, answer, call, limits, rules
 
 
 def waiting(world_rules: Any, *answers: Any) -> World:
@@ -81,3 +82,33 @@ def test_a_run_that_takes_too_long_fails(told: bool) -> None:
     world.feed(Woke(NOW + 5_000))
     assert (world.settled.failure, world.settled.told) == ("The run was stopped after 5 seconds.", told)
     assert not told or unbalanced(world.events) is None
+
+
+# --- turns
+
+
+def test_a_model_that_is_cut_off_again_and_again_is_stopped() -> None:
+    """Decision 43: a length stop never ends a run by itself, so there is a limit that does."""
+    cut_off = [answer(call(f"c{n}"), stop=StopReason.LENGTH) for n in range(9)]
+    world = World(rules(told=True, limits=limits(turns=3)), cut_off).prompt("hi")
+    assert len(world.requests) == 3
+    assert world.settled.failure == "The run was stopped at its limit of turns (3)."
+    assert unbalanced(world.events) is None
+
+
+def test_a_run_that_is_over_by_then_ends_well() -> None:
+    world = World(rules(limits=limits(turns=2)), [answer(call("a")), answer("done")]).prompt("hi")
+    assert world.settled.failure is None
+    assert len(world.requests) == 2
+
+
+def test_a_wish_to_go_on_beyond_the_last_turn_fails_the_run() -> None:
+    hooks = {FinishTurn: [FinishAction.CONTINUE]}
+    world = World(rules(*ALL_HOOKS, limits=limits(turns=1)), hooks=hooks).prompt("hi")
+    assert world.settled.failure == "The run was stopped at its limit of turns (1)."
+
+
+def test_after_the_last_turn_what_is_queued_stays_queued() -> None:
+    world = World(rules(*ALL_HOOKS, limits=limits(turns=1))).prompt("hi")
+    assert world.settled.failure is None
+    assert [line for line in world.timeline if line.startswith("Poll")] == ["PollSteering"]

@@ -23,6 +23,7 @@ from turnfold.effects.agent import (
     MessageUpdated,
     ToolEnded,
     ToolStarted,
+    ToolUpdated,
     TurnUpdate,
 )
 from turnfold.effects.agent_vocabulary import AbortAsked
@@ -41,7 +42,7 @@ from turnfold.effects.hook import (
 from turnfold.effects.model import BlockDelta, BlockEnded, BlockStarted, CallModel, DeltaKind, Started, StreamFinished
 from turnfold.effects.sequence import Seq
 from turnfold.effects.tool import ToolResult
-from turnfold.effects.transcript import AssistantMessage, StopReason, ToolResultMessage, calls_of
+from turnfold.effects.transcript import AssistantMessage, Message, StopReason, ToolResultMessage, calls_of
 from turnfold.effects.transcript.boundary import Target, fit
 
 from tests.core.agent.balance import unbalanced
@@ -100,18 +101,21 @@ def worlds(draw: st.DrawFn) -> World:
         AfterTool: draw(rarely(st.one_of(st.just(ResultPatch(terminate=True)), broken))),
         FinishTurn: draw(rarely(st.one_of(st.sampled_from(list(FinishAction)), broken))),
     }
-    abort_at = draw(st.one_of(st.none(), st.integers(0, 40)))
+    abort_at = draw(st.one_of(st.none(), st.integers(0, 40), st.sampled_from([ToolStarted, ToolEnded])))
+    break_at = draw(st.sampled_from([None, None, ToolStarted, ToolUpdated, ToolEnded]))
 
     def on_event(world: World, event: Any) -> None:
-        if len(world.events) == abort_at:
+        if len(world.events) == abort_at or (isinstance(abort_at, type) and isinstance(event, abort_at)):
             world.inbox.append(AbortAsked(1_000))
+        if break_at is not None and isinstance(event, break_at):
+            world.breaks |= {len(world.events) - 1}
 
     return World(
         rules,
-        draw(st.lists(st.one_of(whole, streamed(), broken), max_size=4)),
+        draw(st.lists(st.one_of(whole, whole, streamed(), broken), min_size=1, max_size=4)),
         scripts,
         {f"{kind}{n}": draw(outcomes) for kind in "cs" for n in range(4)},
-        breaks=frozenset(draw(st.sets(st.integers(0, 40), max_size=2))),
+        breaks=frozenset(draw(st.sets(st.integers(0, 24), max_size=2))),
         tools=TOOLS,
         on_event=on_event,
     )
@@ -146,17 +150,35 @@ def test_the_same_events_give_the_same_effects_and_touch_nothing(world: World) -
     assert state == world.state
 
 
-@given(worlds())
-def test_every_model_input_has_one_result_per_call_directly_after_it(world: World) -> None:
-    """Decision 15, at the boundary to the provider."""
+left_open = st.lists(
+    st.sampled_from(
+        [
+            AssistantMessage((call("h1"), call("h2")), stop=StopReason.TOOL_USE),
+            ToolResultMessage("h1", "clock", "ok"),
+            ToolResultMessage("h2", "clock", "ok"),
+            user("never mind"),
+        ]
+    ),
+    max_size=5,
+)
+
+
+@given(worlds(), left_open)
+def test_every_model_input_has_one_result_per_call_directly_after_it(world: World, history: list[Message]) -> None:
+    """Decision 15, at the boundary to the provider; also of calls that an earlier run left open, or answered twice."""
+    world.history = tuple(history)
     world.prompt("hi")
-    for order in world.requests:
-        fitted = fit(order.request.messages, Target("api", "acme", "m1"))
+    inputs = [list(order.request.messages) for order in world.requests]
+    for messages in (*inputs, history, list(world.state.talk.messages)):
+        fitted = fit(messages, Target("api", "acme", "m1"))
+        asked = 0
         for place, message in enumerate(fitted):
             if isinstance(message, AssistantMessage):
                 wanted = [part.id for part in calls_of(message)]
                 following = fitted[place + 1 : place + 1 + len(wanted)]
-                assert [m.call_id for m in following if isinstance(m, ToolResultMessage)] == wanted
+                assert sorted(m.call_id for m in following if isinstance(m, ToolResultMessage)) == sorted(wanted)
+                asked += len(wanted)
+        assert sum(isinstance(message, ToolResultMessage) for message in fitted) == asked
 
 
 @given(worlds())
@@ -169,6 +191,9 @@ def test_the_view_is_the_fold_of_the_events_and_of_having_settled(world: World) 
         said += [event.message] if isinstance(event, MessageEnded) else []
     view = settled_view(view)
     assert list(view.messages)[1:] == said
+    if world.settled.failure is None:
+        # What listeners were told is what the run itself went on with.
+        assert list(world.state.talk.messages) == said
     assert (view.is_running, view.streaming_message, view.pending_calls) == (False, None, ())
 
 

@@ -7,7 +7,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 from turnfold.core.agent import AgentView, Limits, QueueMode
-from turnfold.effects.agent import AgentEnded, AgentStarted, MessageEnded, ToolEnded, ToolStarted, ToolUpdated
+from turnfold.effects.agent import AgentEnded, AgentStarted, ToolEnded, ToolStarted, ToolUpdated
 from turnfold.effects.hook import AfterTool, BeforeTool, Block, PrepareRequest, ResultPatch
 from turnfold.effects.model import ModelChoice, ModelRequest, StreamFailed
 from turnfold.effects.schema import SchemaError
@@ -675,23 +675,6 @@ def test_an_abort_cuts_off_tools_and_hooks(backend: str) -> None:
                 agent.abort()
             assert briefly(agent)[1:] == ["U:hi", "A:a", "R!a", "A!"]
             assert len(model.requests) == 1
-
-    run(backend, scene)
-
-
-def test_a_tool_sees_the_abort_and_may_use_the_grace(backend: str) -> None:
-    async def scene() -> None:
-        async def act(invocation: Invocation, progress: Progress) -> ToolResult:
-            while not progress.aborted:
-                await anyio.lowlevel.checkpoint()
-            return ToolResult((TextPart("just in time"),))
-
-        agent = Agent(Model(use(call("a"))), tools=[Tool(act)], grace_s=5)
-        agent.subscribe(lambda event: agent.abort() if isinstance(event, MessageEnded) and agent.state.tools else None)
-        agent.subscribe(lambda event: None)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(agent.prompt, "hi")
-        assert not agent.state.is_running
 
     run(backend, scene)
 

@@ -90,6 +90,24 @@ def test_waiting_for_the_result_alone_discards_events(backend: str) -> None:
     run(backend, scene)
 
 
+def test_the_result_is_the_same_whenever_and_however_often_it_is_asked_for(backend: str) -> None:
+    async def scene() -> None:
+        found: list[Any] = []
+
+        async def wait(stream: Any) -> None:
+            found.append(await stream.result())
+
+        async with Agent(Model(say("hello"))).stream("hi") as stream:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(wait, stream)
+                tasks.start_soon(wait, stream)
+            found.append(await stream.result())
+        found.append(await stream.result())
+        assert [[brief(message) for message in added] for added in found] == [["U:hi", "A:hello"]] * 4
+
+    run(backend, scene)
+
+
 def test_a_reader_that_stops_may_still_wait_for_the_result(backend: str) -> None:
     async def scene() -> None:
         async with Agent(Flood(3 * BOUND, blocks=2)).stream("hi") as stream:
