@@ -18,7 +18,9 @@ from cattrs.preconf.msgspec import MsgspecJsonConverter
 from .display import Operation
 from .model import Delta, ModelRequest
 from .outcome import Outcome
+from .question import Finding, Ruling
 from .record import Block, ToolCall
+from .tool import Control
 from .transcript.encoding import DecodeError, Sealed, converter_for_values, encode_message, structure, tag
 from .transcript.text import escape_halves, map_texts, unescape_halves
 from .vocabulary import Effect, Event
@@ -87,7 +89,7 @@ _converter = converter_for_values()
 _converter.register_unstructure_hook(bytes, _bytes_out)
 _converter.register_structure_hook(bytes, _bytes_in)
 _converter.register_unstructure_hook(ModelRequest, _request_out)
-for _union in (Outcome, Delta, Operation):
+for _union in (Outcome, Delta, Operation, Control, Ruling, Finding):
     tag(_converter, _union)
 _converter.register_unstructure_hook(Outcome | None, _outcome_out)
 

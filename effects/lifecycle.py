@@ -2,8 +2,9 @@
 
 from .display import Operation
 from .journal import Resume
-from .outcome import Delivered, Outcome
-from .record import Block, PlanTask, ToolCall
+from .outcome import Completed, Delivered, Outcome
+from .outcome_errors import error_of
+from .record import Block, Completion, PlanTask, ToolCall
 from .transcript import Usage
 from .values import frozen
 
@@ -33,7 +34,8 @@ class RunResult:
 
     ``busy_until`` is set, and everything else empty, when the execution never began because another executor holds the
     run (milliseconds since the epoch). ``calls`` are all call records of the run. ``resume`` is set by a runtime that
-    kept the run in memory only, and is what goes on from there.
+    kept the run in memory only, and is what goes on from there. ``changed`` names what of the agent is not as it was
+    when the run was last saved (decision 35): ``instruction``, ``model``, ``tool NAME``, ``extension NAME``.
     """
 
     outcome: Outcome | None
@@ -43,6 +45,19 @@ class RunResult:
     plan: tuple[PlanTask, ...] = ()
     busy_until: int | None = None
     resume: Resume | None = None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def completion(self) -> Completion | None:
+        """The structured value that ended the run; nothing for every other end."""
+        return self.outcome.completion if isinstance(self.outcome, Completed) else None
+
+    def delivered(self) -> "RunResult":
+        """This result, if the run gave an answer; raises the ``RunUnfinished`` that says why not."""
+        error = error_of(self.outcome)
+        if error is not None:
+            raise error
+        return self
 
     @property
     def text(self) -> str:

@@ -5,12 +5,18 @@ from typing import Any, Protocol
 
 from .record import NO_NOTES, MediaRef
 from .transcript import NO_EXTRA, Content, ToolDeclaration
-from .values import UNSET, UnsetType, frozen
+from .values import UNSET, UnsetType, frozen, replace
 
 __all__ = [
+    "Await",
     "CancelTool",
+    "Complete",
+    "Control",
+    "Detached",
     "Invocation",
     "RunTool",
+    "Tool",
+    "ToolControlled",
     "ToolCutOff",
     "ToolFailed",
     "ToolPort",
@@ -31,6 +37,10 @@ class ToolSpec:
     record of the tool. ``prepares``: an agent asks its ``PrepareArguments`` hook before the arguments are checked.
     ``coerces``: arguments of the wrong type are made to fit where that can be done; ``defaults``: members that are
     missing get the schema's default.
+
+    ``completion``: the tool may end a durable run with ``Complete``; such a call stands alone in its output.
+    ``timeout_ms`` limits each call (0: the run's limit). ``has_policy``: a policy is asked before each call.
+    ``reconciles``: it can find out what became of a call that was cut off.
     """
 
     declaration: ToolDeclaration
@@ -41,6 +51,10 @@ class ToolSpec:
     prepares: bool = False
     coerces: bool = True
     defaults: bool = False
+    completion: bool = False
+    timeout_ms: int = 0
+    has_policy: bool = False
+    reconciles: bool = False
 
     @property
     def name(self) -> str:
@@ -53,7 +67,7 @@ class Invocation:
     """One call, as its tool sees it.
 
     ``key`` is the record's id: the same whenever the same call is carried out, so a service can recognise a repeat
-    (decision 11). ``arguments`` are the decoded, checked arguments.
+    (decision 11). ``arguments`` are the decoded, checked arguments. ``can_suspend``: the tool may answer ``Await``.
     """
 
     key: str
@@ -61,6 +75,11 @@ class Invocation:
     arguments: Mapping[str, Any]
     call_id: str = ""
     model_call_id: str = ""
+    can_suspend: bool = False
+
+    def without_suspend(self) -> "Invocation":
+        """The same call for a tool within the tool, which cannot wait for anybody outside (decision 18)."""
+        return replace(self, can_suspend=False)
 
 
 @frozen
@@ -80,6 +99,39 @@ class ToolResult:
     usage: Any | UnsetType = UNSET
     terminate: bool | None = None
     extra: Mapping[str, Any] = NO_EXTRA
+
+
+@frozen
+class Await:
+    """The result comes from outside, later: the run is suspended after its batch until the host settles the call.
+
+    ``payload`` is for whoever settles it: any value that JSON can hold.
+    """
+
+    payload: Any | UnsetType = UNSET
+
+
+@frozen
+class Detached:
+    """The work goes on without the run, which shows the model ``receipt`` and does not wait."""
+
+    receipt: str
+    payload: Any | UnsetType = UNSET
+
+
+@frozen
+class Complete:
+    """The run ends with ``value``: any value that JSON can hold.
+
+    Newer input supersedes a value that is not ``fixed``. Only a tool whose spec says ``completion`` may give it.
+    """
+
+    value: Any
+    fixed: bool = False
+
+
+Control = Await | Detached | Complete
+"""What a tool of a durable run may return instead of a result: values, which no layer can swallow (decision 42)."""
 
 
 @frozen
@@ -116,6 +168,15 @@ class ToolReturned:
 
 
 @frozen
+class ToolControlled:
+    """The tool said what becomes of the call instead of giving a result."""
+
+    at: int
+    ticket: int
+    control: Control
+
+
+@frozen
 class ToolFailed:
     """The tool raised; ``message`` is the text the model will see."""
 
@@ -135,6 +196,17 @@ class ToolCutOff:
 class ToolPort(Protocol):
     """Whatever carries out calls. A raised exception is an ordinary error of the call; its text goes to the model."""
 
-    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
+    async def run(
+        self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]
+    ) -> ToolResult | Control:
         """Carry out one call. Cancellation arrives as the framework's own, at any await."""
+        ...
+
+
+class Tool(ToolPort, Protocol):
+    """A tool that a run can be given: what it is, and how it is carried out."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Its declaration and traits."""
         ...

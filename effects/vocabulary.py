@@ -23,7 +23,18 @@ from .journal import (
 )
 from .lifecycle import CancelAsked, Publish, RunEnded, RunStarted
 from .model import CallModel, CancelModel, ModelBroke, ModelCutOff, ModelStreamed
-from .tool import CancelTool, RunTool, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
+from .question import (
+    AskGuard,
+    AskPolicy,
+    AskReconcile,
+    CancelQuestion,
+    PolicyGiven,
+    QuestionCutOff,
+    QuestionFailed,
+    Reconciled,
+    VerdictGiven,
+)
+from .tool import CancelTool, RunTool, ToolControlled, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
 
 __all__ = ["Effect", "Event", "Notice", "Order"]
 
@@ -40,6 +51,10 @@ Order = (
     | CancelModel
     | RunTool
     | CancelTool
+    | AskPolicy
+    | AskReconcile
+    | AskGuard
+    | CancelQuestion
     | WakeAt
 )
 Notice = Publish | RunEnded
@@ -68,6 +83,12 @@ Event = (
     | ModelBroke
     | ToolProgressed
     | ToolReturned
+    | ToolControlled
     | ToolFailed
     | ToolCutOff
+    | PolicyGiven
+    | Reconciled
+    | VerdictGiven
+    | QuestionFailed
+    | QuestionCutOff
 )

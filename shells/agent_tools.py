@@ -5,7 +5,7 @@ from typing import Any, Protocol, cast
 
 from ..core.arguments import Accepted, ToolArguments, prepare
 from ..effects.schema import SchemaChecker
-from ..effects.tool import Invocation, ToolResult, ToolSpec
+from ..effects.tool import Control, Invocation, ToolResult, ToolSpec
 
 __all__ = ["AgentTool", "Progress", "Toolshed"]
 
@@ -40,7 +40,7 @@ class AgentTool(Protocol):
         """Its declaration and traits."""
         ...
 
-    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
+    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult | Control:
         """Carry out one call; an exception's text goes to the model."""
         ...
 
@@ -94,5 +94,8 @@ class Toolshed:
         return cast("Any", self._tools[name]).prepare(arguments)
 
     async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
-        """Carry out one call."""
-        return await self._tools[invocation.name].run(invocation, progress)
+        """Carry out one call. A call that somebody else is to finish needs a durable run, and fails here."""
+        result = await self._tools[invocation.name].run(invocation, progress)
+        if isinstance(result, Control):
+            raise TypeError(f"the tool answered with {type(result).__name__}, which only a durable run can carry out")
+        return result

@@ -16,9 +16,21 @@ from ..effects.feed import ClaimInput, FeedFailed, FeedWatched, InputSignalled, 
 from ..effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
 from ..effects.lifecycle import CancelAsked, Publish, RunEnded, RunResult, RunStarted
 from ..effects.model import CallModel, CancelModel, Delta, ModelCutOff, ModelStreamed
+from ..effects.question import AskGuard, AskPolicy, AskReconcile, CancelQuestion, QuestionCutOff
 from ..effects.tool import CancelTool, RunTool, ToolCutOff
 from ..effects.vocabulary import Effect, Event
-from .perform import FeedOrder, JournalOrder, Ports, explain, perform_feed, perform_journal, perform_tool, stream_model
+from .perform import (
+    FeedOrder,
+    JournalOrder,
+    Ports,
+    Question,
+    explain,
+    perform_feed,
+    perform_journal,
+    perform_question,
+    perform_tool,
+    stream_model,
+)
 
 __all__ = ["GRACE_S", "SETTLE_S", "Driver", "Trace"]
 
@@ -145,7 +157,7 @@ class Driver:
             case Publish(operations=operations):
                 if self._publish is not None:
                     self._publish(operations)
-            case CancelModel(ticket=ticket):
+            case CancelModel(ticket=ticket) | CancelQuestion(ticket=ticket):
                 self._cut(ticket, 0)
             case CancelTool(ticket=ticket):
                 self._cut(ticket, self._grace_s)
@@ -159,6 +171,8 @@ class Driver:
             case RunTool():
                 # Calls of a batch start in call order, which start_soon does not keep.
                 await nursery.start(self._tool, effect, self._scope(effect.ticket))
+            case AskPolicy() | AskReconcile() | AskGuard():
+                nursery.start_soon(self._host, effect, self._scope(effect.ticket))
             case CallModel():
                 nursery.start_soon(self._model, effect, self._scope(effect.ticket))
             case RunEnded():
@@ -186,6 +200,13 @@ class Driver:
         del self._scopes[order.ticket]
         if scope.cancelled_caught:
             self.put(ModelCutOff(self._ports.now(), order.ticket))
+
+    async def _host(self, question: Question, scope: trio.CancelScope) -> None:
+        answer: Event | None = None
+        with scope:
+            answer = await perform_question(question, self._ports)
+        del self._scopes[question.ticket]
+        self.put(answer or QuestionCutOff(self._ports.now(), question.ticket))
 
     async def _tool(
         self,

@@ -4,7 +4,7 @@ Every exception of a port becomes the event that says so; the framework's own ca
 is a rule of a run: the only branches are which port, and which of its answers.
 """
 
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from typing import Protocol, TypeVar
 
 from ..effects.feed import Claim, ClaimInput, Feed, FeedFailed, FeedPolled, InputClaimed, PollFeed
@@ -30,8 +30,33 @@ from ..effects.journal import (
     StepSaved,
 )
 from ..effects.model import CallModel, Delta, ModelBroke, ModelPort, StreamFailed, StreamFinished
+from ..effects.question import (
+    AskGuard,
+    AskPolicy,
+    AskReconcile,
+    CallPolicy,
+    Guard,
+    NeverHappened,
+    OutcomeUnknown,
+    Policy,
+    PolicyGiven,
+    QuestionFailed,
+    Reconcile,
+    Reconciled,
+    Verdict,
+    VerdictGiven,
+)
 from ..effects.record import ToolCall
-from ..effects.tool import Invocation, RunTool, ToolFailed, ToolProgressed, ToolResult, ToolReturned, ToolSpec
+from ..effects.tool import (
+    Control,
+    RunTool,
+    Tool,
+    ToolControlled,
+    ToolFailed,
+    ToolProgressed,
+    ToolResult,
+    ToolReturned,
+)
 from ..effects.values import frozen
 from ..effects.vocabulary import Event
 
@@ -41,10 +66,12 @@ __all__ = [
     "Inbox",
     "JournalOrder",
     "Ports",
+    "Question",
     "Tool",
     "explain",
     "perform_feed",
     "perform_journal",
+    "perform_question",
     "perform_tool",
     "stream_model",
 ]
@@ -56,30 +83,24 @@ BATCH = 512
 
 JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
 FeedOrder = PollFeed | ClaimInput
-
-
-class Tool(Protocol):
-    """A tool a run can be given: what it is, and how it is carried out."""
-
-    @property
-    def spec(self) -> ToolSpec:
-        """Its declaration and traits."""
-        ...
-
-    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
-        """Carry out one call; an exception's text goes to the model."""
-        ...
+Question = AskPolicy | AskReconcile | AskGuard
 
 
 @frozen
 class Ports:
-    """What one run is connected to. ``now`` gives wall time in milliseconds, which never goes back in an execution."""
+    """What one run is connected to. ``now`` gives wall time in milliseconds, which never goes back in an execution.
+
+    ``policies`` and ``reconcilers`` are by tool, and with ``guard`` asked only where the run's set-up says so.
+    """
 
     journal: Journal
     feed: Feed
     model: ModelPort
     tools: Mapping[str, Tool]
     now: Callable[[], int]
+    policies: Mapping[str, Policy] = {}
+    reconcilers: Mapping[str, Reconcile] = {}
+    guard: Guard | None = None
 
 
 class Inbox(Protocol):
@@ -190,11 +211,32 @@ async def perform_tool(order: RunTool, tools: Mapping[str, Tool], inbox: Inbox, 
 
     try:
         result = await tools[order.invocation.name].run(order.invocation, progress)
+        if isinstance(result, Control):
+            return ToolControlled(now(), order.ticket, result)
         return ToolReturned(now(), order.ticket, _given(ToolResult, result))
     except Exception as error:
         return ToolFailed(now(), order.ticket, str(error) or type(error).__name__)
     finally:
         over = True
+
+
+async def perform_question(question: Question, ports: Ports) -> Event:
+    """Carry out one question to the host. What it raises is the answer."""
+    ticket, now = question.ticket, ports.now
+    try:
+        match question:
+            case AskPolicy(invocation=invocation):
+                policy = await ports.policies[invocation.name](invocation)
+                return PolicyGiven(now(), ticket, CallPolicy() if policy is None else _given(CallPolicy, policy))
+            case AskReconcile(invocation=invocation):
+                finding = await ports.reconcilers[invocation.name](invocation)
+                kind = type(finding) if isinstance(finding, NeverHappened | OutcomeUnknown) else ToolResult
+                return Reconciled(now(), ticket, _given(kind, finding))
+            case AskGuard(view=view):
+                assert ports.guard is not None
+                return VerdictGiven(now(), ticket, _given(Verdict, await ports.guard.review(view)))
+    except Exception as error:
+        return QuestionFailed(now(), ticket, str(error) or type(error).__name__)
 
 
 def _given(wanted: type[T], value: T) -> T:

@@ -17,12 +17,13 @@ from typing import Any, BinaryIO, Self
 import attrs
 import msgspec
 
-from ..core.run import Rules, RunSpec, SpecError, rules_for
+from ..core.run import Functions, Rules, RunSpec, SpecError, rules_for
 from ..core.text import CHINESE, ENGLISH, Language, WordError, Words, words_for
 from ..effects.codec import DecodeError, decode_event, dump, encode_effect, encode_event, from_data, load, to_data
 from ..effects.lifecycle import RunEnded
 from ..effects.values import frozen
 from ..effects.vocabulary import Effect, Event
+from .host import SchemaCheck
 
 __all__ = [
     "FORMAT", "MAX_LINE", "DamagedLine", "Header", "Line", "NewerFormat", "NotARecording", "Recorder", "RecordingError",
@@ -139,13 +140,13 @@ class DamagedLine(RecordingError):
 class Header:
     """What a recording says of itself: the release that wrote it, and the set-up, without the host's functions.
 
-    ``record_names`` are the tools whose record names a function of the host's computed: functions cannot be recorded,
-    so such a run is replayed under the host's own set-up.
+    ``functions`` names the host's functions and extensions it was made with: these cannot be recorded, so such a run
+    is replayed under the host's own set-up.
     """
 
     version: str
     rules: Rules
-    record_names: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 @frozen
@@ -165,14 +166,23 @@ class _Header:
     spec: RunSpec
     language: Language
     words: Mapping[str, str] = {}
-    record_names: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
 
 
 def encode_header(rules: Rules) -> bytes:
     """The header of a recording made under these rules, without its line end."""
     language, words = _overrides(rules.words)
-    names = tuple(sorted(rules.record_names))
-    return dump(to_data(_Header(FORMAT, _version(), rules.spec, language, words, names)))
+    checks = tuple(name for name, check in rules.functions.checks.items() if isinstance(check, SchemaCheck))
+    return dump(to_data(_Header(FORMAT, _version(), rules.spec, language, words, checks, _functions(rules))))
+
+
+def _functions(rules: Rules) -> tuple[str, ...]:
+    functions = rules.functions
+    named = [f"record name of {tool}" for tool in sorted(functions.record_names)]
+    named += [f"check of {tool}" for tool, check in functions.checks.items() if not isinstance(check, SchemaCheck)]
+    named += [what for what in ("fallback", "cost") if getattr(functions, what) is not None]
+    return (*named, *(f"extension {extension.name}" for extension in rules.extensions))
 
 
 def decode_header(raw: bytes) -> Header:
@@ -186,11 +196,17 @@ def decode_header(raw: bytes) -> Header:
         written = from_data(data, _Header)
         return Header(
             written.turnfold,
-            rules_for(written.spec, words_for(written.language, written.words)),
-            written.record_names,
+            rules_for(written.spec, words_for(written.language, written.words), _checks(written)),
+            written.functions,
         )
     except (DecodeError, WordError, SpecError) as error:
         raise NotARecording(f"it does not begin with the header of a recording: {error}") from error
+
+
+def _checks(written: _Header) -> Functions:
+    """A check by a tool's schema is no function of the host's: it can be made anew."""
+    tools = {tool.name: tool for tool in written.spec.tools}
+    return Functions(checks={name: SchemaCheck(tools[name]) for name in written.checks if name in tools})
 
 
 def encode_line(event: Event, effects: tuple[Effect, ...]) -> bytes:

@@ -93,9 +93,9 @@ def replay(lines: Iterable[bytes], rules: Rules | None = None) -> Replayed:
     if not first.endswith(b"\n"):
         raise NotARecording("it has no whole first line")
     header = decode_header(first)
-    if rules is None and header.record_names:
-        names = ", ".join(header.record_names)
-        raise NeedsFunctions(f"record names of {names} were computed by the host: give the rules it was run under")
+    if rules is None and header.functions:
+        names = ", ".join(header.functions)
+        raise NeedsFunctions(f"the run was made with functions of its host ({names}): give the rules it was run under")
     fold = Fold(rules or header.rules)
     replayed = Replayed(header, fold.start())
     for number, raw in numbered:

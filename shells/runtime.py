@@ -7,7 +7,7 @@ from typing import Any
 import trio
 
 from ..adapters.stores.memory import MemoryStore
-from ..core.run import DEFAULT_LIMITS, Fold, Limits, ModelSpec, RunSpec, rules_for
+from ..core.run import DEFAULT_LIMITS, DEFAULT_RETRIES, Fold, Limits, ModelSpec, Retries, RunSpec, rules_for
 from ..core.text import ENGLISH, Words
 from ..effects.display import DisplayDelta, Operation
 from ..effects.feed import Feed
@@ -17,6 +17,7 @@ from ..effects.model import ModelPort
 from ..effects.values import frozen, replace
 from .clock import wall_clock
 from .drive import GRACE_S, SETTLE_S, Driver, Trace
+from .host import NO_HOST, Host
 from .perform import Ports, Tool
 from .publish import Publisher
 from .recording import Recorder
@@ -51,7 +52,8 @@ class Runtime:
         options: Mapping[str, Any] | None = None,
         sequential: bool = False,
         discard_undelivered: bool = False,
-        record_names: Mapping[str, Callable[[str], str]] | None = None,
+        retries: Retries = DEFAULT_RETRIES,
+        host: Host = NO_HOST,
         resume: Resume | None = None,
         take_over: bool = False,
         stream: Callable[[DisplayDelta], None] | None = None,
@@ -61,7 +63,8 @@ class Runtime:
         """Execute a run until it ends or waits; the same call resumes it.
 
         ``run_id`` names the run in its journal. Without a ``journal`` the run lives in memory, and ``resume`` is what
-        an earlier such execution left (``RunResult.resume``). ``stream`` gets the live display, serially, and must not
+        an earlier such execution left (``RunResult.resume``). ``host`` holds what the program around the run answers:
+        guard, policies, fallback, extensions. ``stream`` gets the live display, serially, and must not
         block. ``trace`` sees every event with its effects; a ``Recorder`` writes them down.
 
         Returns the outcome, also of a failed run; raises ``RunBusy`` while another executor holds the run and
@@ -70,13 +73,16 @@ class Runtime:
         spec = RunSpec(
             run_id=run_id,
             instruction=instruction,
-            tools=tuple(tool.spec for tool in tools),
+            tools=host.specs(tools),
             model=ModelSpec(max_output_tokens, dict(options or {})),
             limits=limits,
             sequential=sequential,
             discard_undelivered=discard_undelivered,
+            guarded=host.guard is not None,
+            final_notice=host.final_notice,
+            retries=retries,
         )
-        fold = Fold(rules_for(spec, self.words, record_names))
+        fold = Fold(rules_for(spec, self.words, host.functions(tools), host.extensions))
         if isinstance(trace, Recorder):
             trace.begin(fold.rules)
         now = self.now or wall_clock()
@@ -86,11 +92,24 @@ class Runtime:
             journal = store.journal(run_id)
             if resume is not None:
                 await _lay_down(journal, resume)
-        ports = Ports(journal, feed, model, {tool.spec.name: tool for tool in tools}, now)
+        ports = Ports(journal, feed, model, {tool.spec.name: tool for tool in tools}, now, **host.asked(tools))
         result = await self._drive(fold, ports, take_over, stream, stream_id, trace)
         if result.busy_until is not None:
             raise RunBusy(result.busy_until)
         return result if store is None else replace(result, resume=await store.load(run_id))
+
+    async def cancel(self, run_id: str, journal: Journal, reason: str = "") -> RunResult:
+        """Take a run over to end it: its calls are settled and saved, and it needs neither tools nor a model.
+
+        Whoever executes it finds that out with the next write (decision 40). Calls that are paused did not run and
+        cannot be approved any more; those that were handed over stay with their owners.
+        """
+        fold = Fold(rules_for(RunSpec(run_id=run_id), self.words))
+        nothing: Any = None
+        ports = Ports(journal, nothing, nothing, {}, self.now or wall_clock())
+        driver = Driver(fold, ports, grace_s=self.grace_s, settle_s=self.settle_s)
+        driver.cancel(reason)
+        return await driver.run(secrets.token_bytes(16), take_over=True)
 
     async def _drive(
         self,

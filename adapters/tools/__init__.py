@@ -6,12 +6,13 @@ tools behind one port; ``errors`` says what can be wrong.
 """
 
 from .context import ToolContext
-from .errors import ArgumentsError, ToolDefinitionError, ToolResultError, UnknownToolError
+from .errors import ArgumentsError, CannotSuspendError, ToolDefinitionError, ToolResultError, UnknownToolError
 from .function import FunctionTool, tool
 from .toolbox import Tool, Toolbox
 
 __all__ = [
     "ArgumentsError",
+    "CannotSuspendError",
     "FunctionTool",
     "Tool",
     "ToolContext",

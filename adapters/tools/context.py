@@ -29,13 +29,15 @@ class ToolContext:
 
     ``key`` is the call's idempotency key: the same whenever the same call is carried out, so that a service can
     recognise a repeat (decision 11). ``call_id`` is the provider's id of the call and ``model_call_id`` ours of the
-    model call that asked for it. Made by hand, in a test of a tool, it shows progress to nobody.
+    model call that asked for it. ``can_suspend``: the function may return ``Await``. Made by hand, in a test of
+    a tool, it shows progress to nobody.
     """
 
     key: str = ""
     call_id: str = ""
     model_call_id: str = ""
     send: Callable[[ToolResult], Awaitable[None]] = field(default=_nowhere, repr=False)
+    can_suspend: bool = False
 
     def progress(self, update: ToolResult | str) -> Awaitable[None]:
         """Show something while the tool goes on. An async tool awaits it; for a sync tool, calling it is enough."""

@@ -4,7 +4,7 @@ All three are ordinary exceptions. ``ToolDefinitionError`` is for the programmer
 are raised while a call is carried out, so their texts are written for the model that made the call.
 """
 
-__all__ = ["ArgumentsError", "ToolDefinitionError", "ToolResultError", "UnknownToolError"]
+__all__ = ["ArgumentsError", "CannotSuspendError", "ToolDefinitionError", "ToolResultError", "UnknownToolError"]
 
 
 class ToolDefinitionError(TypeError):
@@ -33,6 +33,10 @@ class ArgumentsError(ValueError):
 
 class ToolResultError(TypeError):
     """A tool returned a value that cannot be written as JSON."""
+
+
+class CannotSuspendError(RuntimeError):
+    """A tool answered ``Await`` where the run cannot wait: within another tool, or in an agent (decision 18)."""
 
 
 class UnknownToolError(LookupError):

@@ -15,12 +15,13 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import msgspec
 import trio
 
+from ...effects.question import Policy, Reconcile
 from ...effects.record import NO_NOTES
-from ...effects.tool import Invocation, ToolResult, ToolSpec
+from ...effects.tool import Await, Control, Invocation, ToolResult, ToolSpec
 from ...effects.transcript import ToolDeclaration, clean_json
 from .context import DONE, ToolContext
 from .definition import define
-from .errors import ArgumentsError, ToolResultError
+from .errors import ArgumentsError, CannotSuspendError, ToolResultError
 
 __all__ = ["MAX_THREADS", "FunctionTool", "result_of", "tool"]
 
@@ -46,11 +47,27 @@ class FunctionTool(Generic[P, R]):
         side_effects: bool = False,
         sequential: bool = False,
         notes: Mapping[str, str] = NO_NOTES,
+        completion: bool = False,
+        timeout_ms: int = 0,
+        policy: Policy | None = None,
+        reconcile: Reconcile | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         definition = define(function, name, description)
         declaration = ToolDeclaration(definition.name, definition.description, definition.parameters)
-        self.spec = ToolSpec(declaration, replayable, side_effects, sequential, notes)
+        self.spec = ToolSpec(
+            declaration,
+            replayable,
+            side_effects,
+            sequential,
+            notes,
+            completion=completion,
+            timeout_ms=timeout_ms,
+            has_policy=policy is not None,
+            reconciles=reconcile is not None,
+        )
+        self.policy = policy
+        self.reconcile = reconcile
         self._function: Callable[..., Any] = function
         self._arguments = definition.arguments
         self._context = definition.context
@@ -63,16 +80,24 @@ class FunctionTool(Generic[P, R]):
     def __repr__(self) -> str:
         return f"FunctionTool({self.spec.name!r})"
 
-    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
+    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult | Control:
         """Carry out one call; what the function raises propagates.
 
-        Raises ``ArgumentsError`` when the arguments are not what the signature says, and ``ToolResultError`` when
-        the value cannot be given to a model.
+        Raises ``ArgumentsError`` when the arguments are not what the signature says, ``ToolResultError`` when the value
+        cannot be given to a model, and ``CannotSuspendError`` when the function wants to wait where nobody can.
         """
+        answer = await self._answer(invocation, progress)
+        if isinstance(answer, Await) and not invocation.can_suspend:
+            raise CannotSuspendError("the tool asked to wait for an outside result, which is not possible here")
+        return answer
+
+    async def _answer(self, invocation: Invocation, progress: Progress) -> ToolResult | Control:
         arguments = self._converted(invocation.arguments)
         if self._context is not None:
             send = progress if self._is_async else functools.partial(_send_from_thread, progress)
-            arguments[self._context] = ToolContext(invocation.key, invocation.call_id, invocation.model_call_id, send)
+            arguments[self._context] = ToolContext(
+                invocation.key, invocation.call_id, invocation.model_call_id, send, invocation.can_suspend
+            )
         if self._is_async:
             return result_of(await self._function(**arguments))
         call = functools.partial(self._function, **arguments)
@@ -96,16 +121,22 @@ def tool(
     side_effects: bool = False,
     sequential: bool = False,
     notes: Mapping[str, str] = NO_NOTES,
+    completion: bool = False,
+    timeout_ms: int = 0,
+    policy: Policy | None = None,
+    reconcile: Reconcile | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
 def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Make a function a tool: ``@tool``, or ``@tool(side_effects=True)`` with options.
 
     Name, description and the JSON Schema of the arguments come from the signature and a Google-style docstring;
     parameters may also be described by ``Annotated[..., msgspec.Meta(description=...)]``. The traits (``replayable``,
-    ``side_effects``, ``sequential``, ``notes``) are those of ``ToolSpec``.
+    ``side_effects``, ``sequential``, ``notes``, ``completion``, ``timeout_ms``) are those of ``ToolSpec``. ``policy``
+    is asked before each call of a durable run, ``reconcile`` at recovery what became of one.
 
     A text that the function returns is given to the model as it is, a ``ToolResult`` too; any other value as compact
-    JSON, and as ``structured`` to hosts; ``None`` as the empty text. An exception makes the call fail with its text.
+    JSON, and as ``structured`` to hosts; ``None`` as the empty text. ``Await``, ``Detached`` and ``Complete`` say what
+    becomes of the call in a durable run. An exception makes the call fail with its text.
 
     Raises ``ToolDefinitionError`` for a function that cannot be a tool.
     """
@@ -114,11 +145,11 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return FunctionTool(function, **options)
 
 
-def result_of(value: Any) -> ToolResult:
+def result_of(value: Any) -> ToolResult | Control:
     """What a tool's value is as a result; raises ``ToolResultError`` when it cannot be written as JSON."""
     if isinstance(value, str):
         return ToolResult(str.__str__(value))
-    if isinstance(value, ToolResult):
+    if isinstance(value, ToolResult | Control):
         return value
     if value is None:
         return ToolResult()

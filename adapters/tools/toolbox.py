@@ -1,25 +1,11 @@
 """Many tools behind one port."""
 
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Protocol
 
-from ...effects.tool import Invocation, ToolResult, ToolSpec
+from ...effects.tool import Control, Invocation, Tool, ToolResult, ToolSpec
 from .errors import ToolDefinitionError, UnknownToolError
 
 __all__ = ["Tool", "Toolbox"]
-
-
-class Tool(Protocol):
-    """One tool: what a run knows of it, and how a call of it is carried out."""
-
-    @property
-    def spec(self) -> ToolSpec:
-        """Its declaration and its traits."""
-        ...
-
-    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
-        """Carry out one call; a raised exception is an ordinary error of the call."""
-        ...
 
 
 class Toolbox:
@@ -42,7 +28,9 @@ class Toolbox:
     def __contains__(self, name: object) -> bool:
         return name in self._tools
 
-    async def run(self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]) -> ToolResult:
+    async def run(
+        self, invocation: Invocation, progress: Callable[[ToolResult], Awaitable[None]]
+    ) -> ToolResult | Control:
         """Carry out one call with the tool of its name; raises ``UnknownToolError`` when there is none."""
         tool = self._tools.get(invocation.name)
         if tool is None:

@@ -1,112 +1,51 @@
-"""The calls of a batch: prepare, save as running, run, save the outcome.
+"""The live calls of a batch: their outcomes, the store's answers, and being cut off.
 
 A record is saved as running before its tool is asked for, and the store's answer is the truth: a call that the host
-settled or handed over meanwhile is not started (decisions 4 and 37).
+settled or handed over meanwhile is not started (decisions 4 and 37). ``records`` says what a record means by itself,
+``dispatch`` how calls start, ``decisions`` how paused ones go on.
 """
 
 from collections.abc import Mapping
-from hashlib import blake2b
-from typing import Any, cast
-
-import msgspec
+from typing import Any
 
 from ...effects.display import UpsertBlock
 from ...effects.journal import CallSaved
-from ...effects.record import Block, CallStatus, Handover, ToolCall
-from ...effects.tool import ToolCutOff, ToolFailed, ToolProgressed, ToolResult, ToolReturned
-from ...effects.transcript import (
-    CallPart,
-    Content,
-    Sealed,
-    TextPart,
-    ToolResultMessage,
-    parts_of,
-    without_nul,
+from ...effects.record import Block, CallCompletion, CallStatus, Handover, ToolCall
+from ...effects.tool import (
+    Await,
+    Complete,
+    Control,
+    Detached,
+    ToolControlled,
+    ToolCutOff,
+    ToolFailed,
+    ToolProgressed,
+    ToolReturned,
 )
-from ...effects.transcript.encoding import decode_content, encode_content
+from ...effects.transcript import without_nul
 from ...effects.values import replace
-from ..loop import Acting, begin, settle, startable
+from ..loop import Acting, settle
 from ..text import Words, fill
-from .phases import CallQueued, CallRunning, CallSettled, CallSettling, CallStarting, Closing
+from .extension import CallOutcome, Origin
+from .observing import observe
+from .phases import (
+    CallAsking,
+    CallCleared,
+    CallDecided,
+    CallHandingOver,
+    CallQueued,
+    CallReconciling,
+    CallRunning,
+    CallSettled,
+    CallSettling,
+    CallStarting,
+    Closing,
+    Recovering,
+)
 from .process import block_view
+from .records import NotJson, interrupted_outcome, json_text, model_content, result_fields, result_message
 from .spec import Rules
 from .state import Batch, LiveCall, RunState
-
-
-def record_name(rules: Rules, part: CallPart) -> str:
-    """The name of a call's record; raises whatever the host's function raises."""
-    namer = rules.record_names.get(part.name)
-    return (namer(without_nul(part.arguments)) if namer else "") or part.name
-
-
-def call_record(rules: Rules, part: CallPart, name: str, record_id: str, model_call_id: str) -> ToolCall:
-    """The queued record of a call. An unregistered tool counts as one with side effects that cannot be repeated."""
-    tool = rules.tools.get(part.name)
-    arguments = without_nul(part.arguments)
-    return ToolCall(
-        id=record_id,
-        status=CallStatus.QUEUED,
-        rev=1,
-        model_call_id=model_call_id,
-        call_id=part.id,
-        name=name,
-        arguments=arguments,
-        digest=blake2b(arguments.encode(), digest_size=8).hexdigest(),
-        replayable=tool is not None and tool.replayable,
-        side_effects=tool is None or tool.side_effects,
-        notes=tool.notes if tool is not None else {},
-    )
-
-
-def interrupted_outcome(words: Words, replayable: bool, side_effects: bool) -> tuple[CallStatus, str]:
-    """What becomes of a call that started and did not finish, by its traits (HO-05)."""
-    if side_effects and not replayable:
-        return CallStatus.NEEDS_REVIEW, words.needs_review
-    return CallStatus.INTERRUPTED, words.interrupted_replayable if replayable else words.interrupted
-
-
-def parse_arguments(text: str) -> Mapping[str, Any] | str:
-    """The arguments as an object, or what is wrong with them; blank text is an empty object (decisions 12 and 43)."""
-    if not text.strip():
-        return {}
-    try:
-        value = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        return f"they are not valid JSON ({error})"
-    if not isinstance(value, dict):
-        return f"expected a JSON object, got {type(value).__name__}"
-    return cast("Mapping[str, Any]", value)
-
-
-def waiting(call: ToolCall) -> bool:
-    """Whether the run must wait for somebody else to settle or decide this call."""
-    if call.settled:
-        return False
-    return call.handover is Handover.AWAIT or (call.status == CallStatus.AWAITING_DECISION and not call.handover)
-
-
-def model_content(call: ToolCall, words: Words) -> tuple[Content, bool]:
-    """What the model sees of a record that is out of the runtime's hands, and whether it is an error."""
-    if call.parts is not None:
-        return decode_content(call.parts), False
-    error = None if call.handover in (Handover.DETACHED, Handover.SUBMITTED) else call.error
-    if call.status == CallStatus.FAILED and error is not None:
-        return error_text(error), True
-    if call.result is not None:
-        return call.result, call.status == CallStatus.FAILED
-    if error is not None and call.settled:
-        return error_text(error), True
-    return fill(words.cancelled, name=call.name, call_id=call.call_id), True
-
-
-def error_text(message: str) -> str:
-    """An error as the model sees it: a JSON object with the single member ``error``."""
-    return msgspec.json.encode({"error": message}).decode()
-
-
-def result_message(part: CallPart, content: Content, is_error: bool) -> Sealed:
-    """The result of one call, sealed for the context."""
-    return Sealed.of(ToolResultMessage(part.id, part.name, content, is_error))
 
 
 def put(state: RunState, live: LiveCall, owed: bool = False, view: bool = True) -> RunState:
@@ -118,7 +57,7 @@ def put(state: RunState, live: LiveCall, owed: bool = False, view: bool = True) 
         batch,
         live={**batch.live, record_id: live},
         owed=(*batch.owed, record_id) if owed and record_id not in batch.owed else batch.owed,
-        open=batch.open - (open_before and isinstance(live.phase, CallSettled)),
+        open=batch.open + (not isinstance(live.phase, CallSettled)) - open_before,
     )
     if not view:
         return replace(state, batch=batch)
@@ -126,56 +65,45 @@ def put(state: RunState, live: LiveCall, owed: bool = False, view: bool = True) 
     return replace(state, batch=batch, notices=(*state.notices, notice))
 
 
-def _outcome(state: RunState, live: LiveCall, **fields: Any) -> RunState:
-    """The call has this outcome: save it, or where nothing can be saved, keep it."""
-    record = live.record
-    now = state.clock.now
-    record = replace(
-        record,
-        rev=record.rev + 1,
-        completed_at=now,
-        **fields,
-    )
+def tool_name(state: RunState, live: LiveCall) -> str:
+    """The name by which the model called it; the record's own name may be another."""
+    acting = state.loop.phase
+    assert isinstance(acting, Acting)
+    return acting.calls[live.index].name
+
+
+def conclude(state: RunState, live: LiveCall, **fields: Any) -> RunState:
+    """The call has this outcome now: save it, or where nothing can be saved, keep it."""
+    return _write(state, live, completed_at=state.clock.now, **fields)
+
+
+def _write(state: RunState, live: LiveCall, **fields: Any) -> RunState:
+    record = replace(live.record, rev=live.record.rev + 1, **fields)
     if isinstance(state.life, Closing) and not state.life.writable:
         return put(state, replace(live, record=record, phase=CallSettled()))
     return put(state, replace(live, record=record, phase=CallSettling()), owed=True)
 
 
+def fail_call(state: RunState, live: LiveCall, error: str) -> RunState:
+    """The call fails with a text that the model will see."""
+    started_at = live.record.started_at or state.clock.now
+    return conclude(state, live, status=CallStatus.FAILED, error=error, started_at=started_at)
+
+
 def resettle(state: RunState, live: LiveCall, status: CallStatus, text: str) -> RunState:
     """Settle a call that did not come to its end, with the text the model will see."""
-    return _outcome(state, live, status=status, result=text)
+    return conclude(state, live, status=status, result=text)
 
 
-def start_calls(state: RunState, rules: Rules) -> RunState:
-    """Prepare the calls that may start now, in call order: each is saved as running, or as failed if it cannot run."""
-    acting = state.loop.phase
-    assert isinstance(acting, Acting)
-    indices = startable(acting)
-    if not indices:
-        return state
-    lives = list(state.batch.live.values())
-    state = replace(state, loop=begin(state.loop, indices.stop))
-    for index in indices:
-        live, part = lives[index], acting.calls[index]
-        problem = _problem(state, rules, part)
-        if problem:
-            state = _outcome(state, live, status=CallStatus.FAILED, error=problem, started_at=state.clock.now)
-            continue
-        record = replace(live.record, status=CallStatus.RUNNING, rev=live.record.rev + 1, started_at=state.clock.now)
-        state = put(state, replace(live, record=record, phase=CallStarting()), owed=True)
-    return state
+def never_started(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+    """Settle a call that did not run, and say so (decision 4)."""
+    return resettle(state, live, CallStatus.INTERRUPTED, rules.words.never_started)
 
 
-def _problem(state: RunState, rules: Rules, part: CallPart) -> str:
-    words = rules.words
-    if state.batch.cut:
-        return fill(words.cut_off, name=part.name)
-    if part.name not in rules.tools:
-        return fill(words.unknown_tool, name=part.name)
-    arguments = parse_arguments(part.arguments)
-    if isinstance(arguments, str):
-        return fill(words.invalid_arguments, name=part.name, problem=arguments)
-    return ""
+def by_traits(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+    """Settle a call of which nobody knows what it did, by what it is."""
+    status, text = interrupted_outcome(rules.words, live.record.replayable, live.record.side_effects)
+    return resettle(state, live, status, text)
 
 
 def on_call_saved(state: RunState, event: CallSaved, rules: Rules, record_id: str) -> RunState:
@@ -187,17 +115,31 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, record_id: st
         case CallStarting() if record.settled or record.handover:
             return _settled(state, live, rules)
         case CallStarting() if isinstance(state.life, Closing):
-            return resettle(state, live, CallStatus.INTERRUPTED, rules.words.never_started)
+            return never_started(state, live, rules)
         case CallStarting():
             return put(state, replace(live, phase=CallRunning()), owed=True, view=False)
-        case CallSettling():
+        case CallSettling() | CallHandingOver():
             return _settled(state, live, rules)
         case _:
             return put(state, live, view=False)
 
 
 def _settled(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+    """The call is out of the runtime's hands: its result is known, and observers are told.
+
+    Not when the run is ending, and not yet when it is being restored: then they are told of all of it at once.
+    """
     state = put(state, replace(live, phase=CallSettled()))
+    state = show_result(state, live, rules)
+    if isinstance(state.life, Closing | Recovering):
+        return state
+    origin = Origin.SUBMITTED if live.record.handover is Handover.SUBMITTED else Origin.EXECUTED
+    outcome = CallOutcome(live.record, origin)
+    return observe(state, rules, "on_call", lambda extension, slice_: extension.on_call(slice_, outcome))
+
+
+def show_result(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+    """What the model will see of the call."""
     acting = state.loop.phase
     if not isinstance(acting, Acting):
         return state
@@ -206,30 +148,69 @@ def _settled(state: RunState, live: LiveCall, rules: Rules) -> RunState:
     return replace(state, loop=settle(state.loop, live.index, item))
 
 
+def on_call_refused(state: RunState, record_id: str, reason: str) -> RunState:
+    """The host does not take the call: it fails with the reason (RT-08, DC-06)."""
+    live = state.batch.live[record_id]
+    assert isinstance(live.phase, CallHandingOver)
+    live = replace(live, record=replace(live.phase.back, rev=live.record.rev), writing=None)
+    return fail_call(state, live, reason)
+
+
 def on_tool_answer(
-    state: RunState, event: ToolReturned | ToolFailed | ToolCutOff, rules: Rules, record_id: str
+    state: RunState, event: ToolReturned | ToolFailed | ToolCutOff | ToolControlled, rules: Rules, record_id: str
 ) -> RunState:
     """The tool's answer becomes the call's outcome."""
     live = state.batch.live[record_id]
     match event:
         case ToolFailed(message=message):
-            return _outcome(state, live, status=CallStatus.FAILED, error=without_nul(message))
+            return conclude(state, live, status=CallStatus.FAILED, error=without_nul(message))
         case ToolCutOff():
-            record = live.record
-            status, text = interrupted_outcome(rules.words, record.replayable, record.side_effects)
-            return resettle(state, live, status, text)
+            return _cut_off(state, live, rules)
         case ToolReturned(result=result):
-            return _outcome(state, live, **_result_fields(result))
+            return conclude(state, live, **result_fields(result))
+        case ToolControlled(control=control):
+            return _controlled(state, live, control, rules)
 
 
-def _result_fields(result: ToolResult) -> dict[str, Any]:
-    text = without_nul("\n".join(part.text for part in parts_of(result.content) if isinstance(part, TextPart)))
-    if result.is_error:
-        return {"status": CallStatus.FAILED, "error": text}
-    parts = None
-    if not isinstance(result.content, str) and result.content is not None:
-        parts = encode_content(result.content)
-    return {"status": CallStatus.SUCCEEDED, "result": text, "parts": parts, "media": result.media}
+def _cut_off(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+    phase, record = live.phase, live.record
+    if not (isinstance(phase, CallRunning) and phase.late):
+        return by_traits(state, live, rules)
+    status, text = interrupted_outcome(rules.words, record.replayable, record.side_effects)
+    seconds = f"{time_limit(rules, tool_name(state, live)) / 1000:g}"
+    return resettle(state, live, status, fill(rules.words.timed_out, seconds=seconds, outcome=text))
+
+
+def time_limit(rules: Rules, name: str) -> int:
+    """How long a call of this tool may take, in milliseconds; 0 for any time."""
+    tool = rules.tools.get(name)
+    return tool.timeout_ms if tool is not None and tool.timeout_ms else rules.spec.limits.tool_ms
+
+
+def _controlled(state: RunState, live: LiveCall, control: Control, rules: Rules) -> RunState:
+    """What a tool says of its call instead of a result, where that is possible (decisions 18 and 42)."""
+    name, words = tool_name(state, live), rules.words
+    ends_runs = rules.tools[name].completion
+    try:
+        match control:
+            case Await() if ends_runs:
+                return fail_call(state, live, words.cannot_await)
+            case Detached() if ends_runs:
+                return fail_call(state, live, words.cannot_detach)
+            case Complete() if not ends_runs:
+                return fail_call(state, live, fill(words.cannot_complete, name=name))
+            case Await(payload=payload):
+                handed = {"status": CallStatus.WAITING, "handover": Handover.AWAIT}
+                return _write(state, live, payload=json_text(payload), **handed)
+            case Detached(receipt=receipt, payload=payload):
+                handed = {"result": without_nul(receipt), "handover": Handover.DETACHED}
+                return _write(state, live, payload=json_text(payload), **handed)
+            case Complete(value=value, fixed=fixed):
+                text = json_text(value)
+                completion = CallCompletion(text, fixed)
+                return conclude(state, live, status=CallStatus.SUCCEEDED, result=text, completion=completion)
+    except NotJson as error:
+        return fail_call(state, live, fill(words.not_json, name=name, problem=str(error)))
 
 
 def on_tool_progressed(state: RunState, event: ToolProgressed) -> RunState:
@@ -237,24 +218,53 @@ def on_tool_progressed(state: RunState, event: ToolProgressed) -> RunState:
     return state
 
 
+def stop_late_calls(state: RunState) -> RunState:
+    """Tools that took longer than they may are stopped; what they still hand in within their grace counts."""
+    now, nearest = state.clock.now, 0
+    for live in state.batch.live.values():
+        phase = live.phase
+        if not isinstance(phase, CallRunning) or phase.cut or not phase.until:
+            continue
+        if now >= phase.until:
+            live = replace(live, phase=replace(phase, cut=True, late=True))
+            state = put(state, live, owed=True, view=False)
+        else:
+            nearest = min(nearest or phase.until, phase.until)
+    return replace(state, batch=replace(state.batch, until=nearest))
+
+
 def cut_calls(state: RunState, rules: Rules) -> RunState:
-    """Stop every call of the batch: running tools are cancelled, calls that never started are settled as such."""
+    """Stop every call of the batch: what runs is cancelled, what never started is settled as such."""
     for live in state.batch.live.values():
         match live.phase:
-            case CallQueued() | CallRunning(ticket=None):
-                state = resettle(state, live, CallStatus.INTERRUPTED, rules.words.never_started)
-            case CallRunning(cut=False) as running:
-                state = put(state, replace(live, phase=replace(running, cut=True)), owed=True, view=False)
+            case CallQueued() | CallCleared() | CallAsking(ticket=None) | CallRunning(ticket=None):
+                state = never_started(state, live, rules)
+            case CallHandingOver(back=back) if live.writing is None:
+                state = never_started(state, replace(live, record=replace(back, rev=live.record.rev)), rules)
+            case CallReconciling(ticket=None):
+                state = by_traits(state, live, rules)
+            case CallDecided():
+                state = put(state, replace(live, phase=CallSettled()), view=False)
+            case CallRunning(cut=False) | CallAsking(cut=False) | CallReconciling(cut=False) as phase:
+                state = put(state, replace(live, phase=replace(phase, cut=True)), owed=True, view=False)
             case _:
                 continue
     return state
 
 
-def abandon_writes(state: RunState) -> RunState:
-    """Nothing can be saved any more: calls that wait for nothing but a write are settled as they are."""
+def abandon_writes(state: RunState, words: Words) -> RunState:
+    """Nothing can be saved any more: calls that wait for nothing but a write are settled as they are (DC-17)."""
     for live in state.batch.live.values():
-        if live.writing is None and isinstance(live.phase, CallStarting | CallSettling):
-            state = put(state, replace(live, phase=CallSettled()))
+        if live.writing is not None:
+            continue
+        match live.phase:
+            case CallStarting() | CallSettling():
+                state = put(state, replace(live, phase=CallSettled()))
+            case CallHandingOver(back=back):
+                record = replace(back, rev=live.record.rev + 1, status=CallStatus.FAILED, error=words.not_handed_over)
+                state = put(state, replace(live, record=record, phase=CallSettled()))
+            case _:
+                continue
     return state
 
 
@@ -265,6 +275,9 @@ def empty_batch(state: RunState) -> RunState:
 
 
 def live_calls(records: tuple[ToolCall, ...], blocks: Mapping[str, Block]) -> Batch:
-    """The batch of an output, every call queued."""
-    live = {record.id: LiveCall(record, index, blocks[record.id]) for index, record in enumerate(records)}
-    return Batch(live=live, open=len(live))
+    """The batch of an output: every call queued, those that failed before they could start settled."""
+    live = {
+        record.id: LiveCall(record, index, blocks[record.id], CallSettled() if record.settled else CallQueued())
+        for index, record in enumerate(records)
+    }
+    return Batch(live=live, open=sum(not record.settled for record in records))

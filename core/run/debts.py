@@ -7,15 +7,21 @@ nothing here looks at anything else that grows.
 from ...effects.clock import WakeAt
 from ...effects.feed import ClaimInput, PollFeed, WatchFeed
 from ...effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
-from ...effects.model import CallModel, CancelModel, ModelRequest
+from ...effects.model import CallModel, CancelModel
+from ...effects.question import AskGuard, AskPolicy, AskReconcile, CancelQuestion
 from ...effects.tool import CancelTool, Invocation, RunTool
+from ...effects.transcript import CallPart
 from ...effects.values import replace
 from ...effects.vocabulary import Order
 from ..loop import Acting
-from .calls import parse_arguments
+from .calls import time_limit
+from .gates import run_deadline
 from .identity import Desk, mint
 from .phases import (
     Beginning,
+    CallAsking,
+    CallHandingOver,
+    CallReconciling,
     CallRunning,
     CallSettling,
     CallStarting,
@@ -24,16 +30,19 @@ from .phases import (
     LeaseHeld,
     LeaseRenewing,
     NoStep,
+    Reviewing,
     SavingStep,
     Unwatched,
     Watched,
     WatchOpening,
     Working,
 )
+from .records import effective_arguments, parse_arguments
+from .requests import request_for
+from .review import turn_view
 from .saving import build_step
 from .spec import Rules
 from .state import LiveCall, RunState
-from .turns import final_iteration
 
 
 def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
@@ -43,10 +52,11 @@ def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
     state = _lease(state, rules, desk)
     state = _step(state, desk)
     if state.batch.owed:
-        state = _calls(state, desk)
+        state = _calls(state, rules, desk)
     state = _feed(state, rules, desk)
     state = _model(state, rules, desk)
-    state = _clock(state, desk)
+    state = _guard(state, rules, desk)
+    state = _clock(state, rules, desk)
     return desk.close(state), tuple(desk.orders)
 
 
@@ -66,44 +76,71 @@ def _lease(state: RunState, rules: Rules, desk: Desk) -> RunState:
 
 def _step(state: RunState, desk: Desk) -> RunState:
     saving = state.saving
-    if saving.wanted > saving.saved and isinstance(saving.phase, NoStep) and _writable(state):
+    wanted = saving.wanted > saving.saved and isinstance(saving.phase, NoStep) and _writable(state)
+    if wanted and not _handing_over(state):
         state, order = build_step(state, desk.issue(SaveStep))
         desk.orders.append(order)
     return state
 
 
-def _calls(state: RunState, desk: Desk) -> RunState:
+def _handing_over(state: RunState) -> bool:
+    """A host sees a call that is submitted or paused before any step that was built meanwhile (I-09)."""
+    lives = state.batch.live.values()
+    return any(isinstance(live.phase, CallHandingOver) and live.writing is not None for live in lives)
+
+
+def _calls(state: RunState, rules: Rules, desk: Desk) -> RunState:
     """What live calls want; those that must wait for the lease or for a write stay owed."""
     batch = state.batch
     live = dict(batch.live)
     # Tools start in call order: one whose record is saved waits until those in front of it are saved as well.
     first = min((call.index for call in live.values() if isinstance(call.phase, CallStarting)), default=len(live))
     in_order = sorted(batch.owed, key=lambda record_id: live[record_id].index)
-    owed = tuple(record_id for record_id in in_order if not _call(state, live, record_id, first, desk))
-    return replace(state, batch=replace(batch, live=live, owed=owed))
+    owed = tuple(record_id for record_id in in_order if not _call(state, rules, live, record_id, first, desk))
+    until = _nearest_end(live) if rules.timed else 0
+    return replace(state, batch=replace(batch, live=live, owed=owed, until=until))
 
 
-def _call(state: RunState, live: dict[str, LiveCall], record_id: str, first: int, desk: Desk) -> bool:
+def _nearest_end(live: dict[str, LiveCall]) -> int:
+    ends = [phase.until for call in live.values() if isinstance(phase := call.phase, CallRunning) and not phase.cut]
+    return min(filter(None, ends), default=0)
+
+
+def _call(state: RunState, rules: Rules, live: dict[str, LiveCall], record_id: str, first: int, desk: Desk) -> bool:
     """Ask for what one call wants; whether nothing is left to ask."""
     call = live[record_id]
     match call.phase:
-        case CallStarting() | CallSettling() if (
-            call.writing is None and _writable(state) and _has_its_output(state, call)
-        ):
+        case CallStarting() | CallSettling() | CallHandingOver() if _may_write(state, call):
             ticket = desk.issue(SaveCall, record_id)
             desk.orders.append(SaveCall(ticket, state.lease.attempt, call.record))
             live[record_id] = replace(call, writing=call.record.rev)
         case CallRunning(ticket=None) if call.index < first and _time_to_spare(state):
             ticket = desk.issue(RunTool, record_id)
-            desk.orders.append(RunTool(ticket, _invocation(state, call)))
-            live[record_id] = replace(call, phase=CallRunning(ticket))
+            desk.orders.append(RunTool(ticket, _invocation(state, call, can_suspend=True)))
+            limit = time_limit(rules, _part(state, call).name)
+            live[record_id] = replace(call, phase=CallRunning(ticket, until=limit and state.clock.now + limit))
+        case CallAsking(ticket=None):
+            ticket = desk.issue(AskPolicy, record_id)
+            desk.orders.append(AskPolicy(ticket, _invocation(state, call)))
+            live[record_id] = replace(call, phase=CallAsking(ticket))
+        case CallReconciling(ticket=None):
+            ticket = desk.issue(AskReconcile, record_id)
+            desk.orders.append(AskReconcile(ticket, _invocation(state, call)))
+            live[record_id] = replace(call, phase=CallReconciling(ticket))
         case CallRunning(ticket=int() as ticket, cut=True):
             desk.orders.append(CancelTool(ticket))
-        case CallStarting() | CallSettling() | CallRunning():
+        case CallAsking(ticket=int() as ticket, cut=True) | CallReconciling(ticket=int() as ticket, cut=True):
+            desk.orders.append(CancelQuestion(ticket))
+        case CallStarting() | CallSettling() | CallHandingOver() | CallRunning():
             return False
         case _:
             pass
     return True
+
+
+def _may_write(state: RunState, call: LiveCall) -> bool:
+    alone = not isinstance(call.phase, CallHandingOver) or isinstance(state.saving.phase, NoStep)
+    return alone and call.writing is None and _writable(state) and _has_its_output(state, call)
 
 
 def _has_its_output(state: RunState, call: LiveCall) -> bool:
@@ -113,13 +150,17 @@ def _has_its_output(state: RunState, call: LiveCall) -> bool:
     return call.saved_rev > 0 or not unsaved
 
 
-def _invocation(state: RunState, live: LiveCall) -> Invocation:
+def _part(state: RunState, live: LiveCall) -> CallPart:
     acting = state.loop.phase
     assert isinstance(acting, Acting)
-    part = acting.calls[live.index]
-    arguments = parse_arguments(live.record.arguments)
+    return acting.calls[live.index]
+
+
+def _invocation(state: RunState, live: LiveCall, can_suspend: bool = False) -> Invocation:
+    part, record = _part(state, live), live.record
+    arguments = parse_arguments(effective_arguments(record))
     assert not isinstance(arguments, str)
-    return Invocation(live.record.id, part.name, arguments, part.id, live.record.model_call_id)
+    return Invocation(record.id, part.name, arguments, part.id, record.model_call_id, can_suspend)
 
 
 def _feed(state: RunState, rules: Rules, desk: Desk) -> RunState:
@@ -151,22 +192,29 @@ def _model(state: RunState, rules: Rules, desk: Desk) -> RunState:
     if model.withdrawn is not None and not model.cancelled:
         desk.orders.append(CancelModel(model.withdrawn))
         return replace(state, model=replace(model, cancelled=True))
-    if not model.wanted or not _time_to_spare(state):
+    ready = model.withdrawn is None and state.clock.now >= model.retry_at
+    if not model.wanted or not ready or not _time_to_spare(state):
         return state
     state, call_id = mint(state)
     ticket = desk.issue(CallModel)
-    spec, final = rules.spec, final_iteration(state, rules)
-    request = ModelRequest(
-        model_call_id=call_id,
-        context=state.loop.context,
-        instruction=spec.instruction,
-        tools=() if final else tuple(tool.declaration for tool in spec.tools),
-        notice=rules.words.final_notice if final and spec.tools else "",
-        max_output_tokens=spec.model.max_output_tokens,
-        options=spec.model.options,
-    )
-    desk.orders.append(CallModel(ticket, request))
-    return replace(state, model=replace(model, wanted=False, ticket=ticket, call_id=call_id))
+    desk.orders.append(CallModel(ticket, request_for(state, rules, call_id, len(state.loop.context))))
+    limit = rules.spec.limits.first_token_ms
+    until = limit and state.clock.now + limit
+    model = replace(model, wanted=False, cancelled=False, ticket=ticket, call_id=call_id, until=until)
+    return replace(state, model=model)
+
+
+def _guard(state: RunState, rules: Rules, desk: Desk) -> RunState:
+    phase = state.turn.phase
+    if isinstance(phase, Reviewing) and phase.ticket is None:
+        ticket = desk.issue(AskGuard)
+        desk.orders.append(AskGuard(ticket, turn_view(state, phase, rules)))
+        return replace(state, turn=replace(state.turn, phase=replace(phase, ticket=ticket)))
+    life = state.life
+    if isinstance(life, Closing) and life.guard is not None:
+        desk.orders.append(CancelQuestion(life.guard))
+        return replace(state, life=replace(life, guard=None))
+    return state
 
 
 def _end(state: RunState, desk: Desk) -> RunState:
@@ -184,7 +232,7 @@ def _end(state: RunState, desk: Desk) -> RunState:
     return replace(state, life=replace(life, giving_back=True))
 
 
-def _clock(state: RunState, desk: Desk) -> RunState:
+def _clock(state: RunState, rules: Rules, desk: Desk) -> RunState:
     """Only the nearest deadline is asked for; one that moved away is looked at when the run wakes."""
     if not isinstance(state.lease.phase, LeaseHeld) or not _writable(state) or _giving_back(state):
         return state
@@ -192,11 +240,26 @@ def _clock(state: RunState, desk: Desk) -> RunState:
     feed = state.feed
     if isinstance(state.life, Working) and isinstance(feed.watch, Watched) and feed.wanted == feed.answered:
         nearest = min(nearest, state.clock.poll_at)
+    model = state.model
+    if state.batch.until or model.until or model.retry_at or rules.spec.limits.run_ms:
+        nearest = min((nearest, *_ends(state, rules)))
     wake = state.clock.wake
     if wake is not None and state.clock.now < wake <= nearest:
         return state
     desk.orders.append(WakeAt(nearest))
     return replace(state, clock=replace(state.clock, wake=nearest))
+
+
+def _ends(state: RunState, rules: Rules) -> list[int]:
+    """When a tool, the model or the run has taken as long as it may, and when the model is asked again."""
+    model = state.model
+    ends = (
+        state.batch.until,
+        model.until if model.ticket is not None else 0,
+        model.retry_at if model.wanted and model.withdrawn is None else 0,
+        0 if isinstance(state.life, Closing) else run_deadline(state, rules),
+    )
+    return [end for end in ends if end > state.clock.now]
 
 
 def _giving_back(state: RunState) -> bool:

@@ -11,7 +11,7 @@ from ...effects.transcript import ZERO_USAGE, ModelError, clean_text
 from ...effects.values import replace
 from ..loop import Asking, rest
 from .calls import abandon_writes, cut_calls
-from .phases import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, Unwatched
+from .phases import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, Reviewing, Unwatched
 from .process import keep_text, withdraw
 from .saving import saved, want
 from .spec import Rules
@@ -39,7 +39,8 @@ def close_run(state: RunState, rules: Rules, outcome: Outcome, save: bool = True
         return state
     phase = state.turn.phase
     kept = isinstance(phase, BetweenTurns) and phase.delivered is not None
-    return _wind_down(replace(state, life=Closing(outcome, save and not kept)), rules)
+    guard = phase.ticket if isinstance(phase, Reviewing) else None
+    return _wind_down(replace(state, life=Closing(outcome, save and not kept, guard=guard)), rules)
 
 
 def _wind_down(state: RunState, rules: Rules) -> RunState:
@@ -54,8 +55,9 @@ def _stop_model(state: RunState) -> RunState:
     phase = state.loop.phase
     if not isinstance(phase, Asking):
         return state
-    late = ZERO_USAGE if state.model.ticket is None else phase.partial.usage
-    model = replace(state.model, wanted=False, ticket=None, withdrawn=state.model.ticket, late=late)
+    model = replace(state.model, wanted=False, until=0)
+    if model.ticket is not None:
+        model = replace(model, ticket=None, withdrawn=model.ticket, late=phase.partial.usage)
     text = "".join(state.process.candidate).strip()
     state = withdraw(replace(state, model=model))
     state = replace(state, loop=rest(state.loop))
@@ -70,12 +72,14 @@ def on_unwritable(state: RunState, rules: Rules, kind: FailureKind, message: str
     failure = Failed(kind, clean_text(message), state.feed.claimed)
     life = state.life
     if not isinstance(life, Closing):
-        closing = Closing(failure, save=False, writable=False, given_back=True)
-        return abandon_writes(_wind_down(replace(state, life=closing), rules))
+        phase = state.turn.phase
+        guard = phase.ticket if isinstance(phase, Reviewing) else None
+        closing = Closing(failure, save=False, writable=False, given_back=True, guard=guard)
+        return abandon_writes(_wind_down(replace(state, life=closing), rules), rules.words)
     was_saved = not life.save or (life.mark is not None and saved(state, life.mark))
     outcome = life.outcome if was_saved or isinstance(life.outcome, Failed) else failure
     state = replace(state, life=replace(life, outcome=outcome, save=False, writable=False, given_back=True))
-    return abandon_writes(cut_calls(state, rules))
+    return abandon_writes(cut_calls(state, rules), rules.words)
 
 
 def on_attempt_ended(state: RunState) -> RunState:
@@ -118,4 +122,5 @@ def _result(state: RunState, outcome: Outcome) -> RunResult:
         blocks=tuple(process.blocks),
         calls=(*process.calls, *(live.record for live in state.batch.live.values())),
         plan=process.plan,
+        changed=state.extended.changed,
     )

@@ -92,6 +92,8 @@ def _phase(state: RunState, region: str, event: Event, subject: str) -> type:
             return type(state.feed.watch)
         case "model":
             return Withdrawn if state.model.withdrawn == event.ticket else Wanted  # type: ignore[union-attr]
+        case "questions" if not subject:
+            return type(state.turn.phase)
         case _:
             return type(state.batch.live[subject].phase)
 

@@ -38,10 +38,11 @@ from ...effects.model import (
     UsageReported,
 )
 from ...effects.outcome import FailureKind
-from ...effects.tool import ToolCutOff, ToolFailed, ToolReturned
+from ...effects.question import PolicyGiven, QuestionCutOff, QuestionFailed, Reconciled, VerdictGiven
+from ...effects.tool import ToolControlled, ToolCutOff, ToolFailed, ToolReturned
 from ...effects.transcript import ZERO_USAGE
 from ...effects.values import frozen, replace
-from . import calls, ending, inputs, saving, turns
+from . import calls, decisions, dispatch, ending, inputs, review, saving, turns
 from .phases import Beginning, Closing, LeaseHeld, LeaseRenewing, NoStep, Opening, SavingStep, Unwatched
 from .recovery import restore
 from .spec import Rules
@@ -76,13 +77,14 @@ def on_cancel(state: RunState, event: CancelAsked, rules: Rules, subject: str) -
 
 def _cancelled(state: RunState, rules: Rules, reason: str) -> RunState:
     text = "the run was cancelled" if reason == "cancelled" else f"the run was cancelled: {reason}"
+    state = decisions.give_up_paused(state, rules)
     return ending.fail(state, rules, FailureKind.CANCELLED, text)
 
 
 def on_begun(state: RunState, event: AttemptBegun, rules: Rules, subject: str) -> RunState:
     """The run is ours: restore it. The lease counts from when it was asked for."""
     before = state.life
-    lease = state.lease
+    lease = replace(state.lease, began=state.clock.now)
     asked = lease.asked or 0
     state = replace(state, lease=_held(lease, asked, rules, event.begun.attempt))
     state = restore(state, event, rules)
@@ -114,6 +116,11 @@ def on_journal_failed(state: RunState, event: JournalFailed, rules: Rules, subje
 
 
 def on_call_refused(state: RunState, event: CallRefused, rules: Rules, subject: str) -> RunState:
+    """The host does not take the call."""
+    return calls.on_call_refused(state, subject, event.reason)
+
+
+def on_refused_otherwise(state: RunState, event: CallRefused, rules: Rules, subject: str) -> RunState:
     """Only a submission or a pause may be refused; any other refusal is a failure of the journal."""
     text = f"the journal refused to save a call: {event.reason}"
     return ending.on_unwritable(_not_written(state, subject), rules, FailureKind.JOURNAL, text)
@@ -203,7 +210,7 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules, subject: str)
     state = inputs.on_claimed(state, event, rules)
     if replay or isinstance(state.life, Closing):
         return state
-    return turns.start_turn(state, event.claim.messages)
+    return turns.start_turn(state, event.claim.messages, rules)
 
 
 def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules, subject: str) -> RunState:
@@ -245,7 +252,28 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, subject: str)
 
 
 def on_tool_answer(
-    state: RunState, event: ToolReturned | ToolFailed | ToolCutOff, rules: Rules, subject: str
+    state: RunState, event: ToolReturned | ToolFailed | ToolCutOff | ToolControlled, rules: Rules, subject: str
 ) -> RunState:
     """The tool's answer becomes the outcome."""
     return calls.on_tool_answer(state, event, rules, subject)
+
+
+def on_policy(
+    state: RunState, event: PolicyGiven | QuestionFailed | QuestionCutOff, rules: Rules, subject: str
+) -> RunState:
+    """What the host wants done with a call."""
+    return dispatch.on_policy(state, event, rules, subject)
+
+
+def on_reconciled(
+    state: RunState, event: Reconciled | QuestionFailed | QuestionCutOff, rules: Rules, subject: str
+) -> RunState:
+    """What became of a call."""
+    return decisions.on_reconciled(state, event, rules, subject)
+
+
+def on_verdict(
+    state: RunState, event: VerdictGiven | QuestionFailed | QuestionCutOff, rules: Rules, subject: str
+) -> RunState:
+    """What the guard says."""
+    return review.on_verdict(state, event, rules)

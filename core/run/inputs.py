@@ -80,14 +80,19 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules) -> RunState:
     return replace(state, feed=feed)
 
 
-def enter_input(state: RunState, messages: tuple[InputMessage, ...]) -> tuple[RunState, tuple[Sealed, ...]]:
-    """The messages that are new here, as they enter the context; each id and revision enters once (N-17)."""
+def enter_input(
+    state: RunState, messages: tuple[InputMessage, ...], always: bool = False
+) -> tuple[RunState, tuple[Sealed, ...]]:
+    """The messages that are new here, as they enter the context; each id and revision enters once (N-17).
+
+    ``always``: the log says that a turn began, even if nothing is new.
+    """
     fresh: dict[str, InputMessage] = {}
     for message in messages:
         key = clean_text(message.key)
         if key not in state.feed.seen:
             fresh.setdefault(key, message)
-    if not fresh:
+    if not fresh and not always:
         return state, ()
     items = tuple(Sealed.of(_entering(message, state.clock.now)) for message in fresh.values())
     state = replace(state, feed=replace(state.feed, seen=state.feed.seen.add(*fresh)))

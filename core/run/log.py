@@ -20,6 +20,7 @@ class EntryKind(StrEnum):
     OUTPUT = "output"
     RESULTS = "results"
     SUPERSEDED = "superseded"
+    REJECTED = "rejected"
 
 
 @frozen

@@ -37,11 +37,24 @@ from ...effects.journal import (
 )
 from ...effects.lifecycle import CancelAsked, RunStarted
 from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed
-from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
+from ...effects.question import (
+    AskGuard,
+    AskPolicy,
+    AskReconcile,
+    PolicyGiven,
+    QuestionCutOff,
+    QuestionFailed,
+    Reconciled,
+    VerdictGiven,
+)
+from ...effects.tool import RunTool, ToolControlled, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
 from ...effects.values import frozen
 from . import handlers
 from .phases import (
     Beginning,
+    CallAsking,
+    CallHandingOver,
+    CallReconciling,
     CallRunning,
     CallSettling,
     CallStarting,
@@ -50,6 +63,8 @@ from .phases import (
     LeaseRenewing,
     Opening,
     Recovering,
+    Resting,
+    Reviewing,
     SavingStep,
     Unstarted,
     Unwatched,
@@ -97,6 +112,12 @@ ANSWERS: Mapping[type, tuple[type, ...]] = {
     ToolReturned: (RunTool,),
     ToolFailed: (RunTool,),
     ToolCutOff: (RunTool,),
+    ToolControlled: (RunTool,),
+    PolicyGiven: (AskPolicy,),
+    Reconciled: (AskReconcile,),
+    VerdictGiven: (AskGuard,),
+    QuestionFailed: (AskPolicy, AskReconcile, AskGuard),
+    QuestionCutOff: (AskPolicy, AskReconcile, AskGuard),
 }
 """Which orders an event may answer. The ticket it carries must be in flight for one of them."""
 
@@ -125,11 +146,6 @@ LIFE: Mapping[tuple[type, type], Move] = {
     **_rows(AttemptRefused, (Beginning,), Move("end: another executor holds the run", handlers.on_refused)),
     **_rows(AttemptStale, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_stale)),
     **_rows(JournalFailed, (Beginning, *_UNDER_WAY), Move("end without another write", handlers.on_journal_failed)),
-    **_rows(
-        CallRefused,
-        (Recovering, Working, Closing),
-        Move("fail: only hand-overs may be refused", handlers.on_call_refused),
-    ),
     **_rows(AttemptEnded, (Closing,), Move("the lease is given back", handlers.on_ended)),
     **_rows(FeedFailed, (Opening, Working), Move("close as failed", handlers.on_feed_failed)),
     **_rows(FeedFailed, (Closing, Ended), Move("nothing: no input is wanted any more", handlers.on_feed_gone, True)),
@@ -167,8 +183,37 @@ MODEL: Mapping[tuple[type, type], Move] = {
 CALLS: Mapping[tuple[type, type], Move] = {
     **_rows(CallSaved, (CallStarting,), Move("run the tool, unless its owner settled it", handlers.on_call_saved)),
     **_rows(CallSaved, (CallSettling,), Move("settled: the result is final", handlers.on_call_saved)),
+    **_rows(CallSaved, (CallHandingOver,), Move("settled: it is another's to finish", handlers.on_call_saved)),
+    **_rows(CallRefused, (CallHandingOver,), Move("fail the call with the reason", handlers.on_call_refused)),
+    **_rows(
+        CallRefused,
+        (CallStarting, CallSettling),
+        Move("end: only hand-overs may be refused", handlers.on_refused_otherwise),
+    ),
     **_rows(ToolProgressed, (CallRunning,), Move("nothing: records do not show progress", _nothing, True)),
-    **_rows((ToolReturned, ToolFailed, ToolCutOff), (CallRunning,), Move("save the outcome", handlers.on_tool_answer)),
+    **_rows(
+        (ToolReturned, ToolFailed, ToolCutOff, ToolControlled),
+        (CallRunning,),
+        Move("save the outcome", handlers.on_tool_answer),
+    ),
+}
+
+QUESTIONS: Mapping[tuple[type, type], Move] = {
+    **_rows(PolicyGiven, (CallAsking,), Move("clear the call to start, or to be handed over", handlers.on_policy)),
+    **_rows((QuestionFailed, QuestionCutOff), (CallAsking,), Move("fail the call", handlers.on_policy)),
+    **_rows(Reconciled, (CallReconciling,), Move("settle the call, or owe it again", handlers.on_reconciled)),
+    **_rows(
+        (QuestionFailed, QuestionCutOff),
+        (CallReconciling,),
+        Move("settle the call by its traits", handlers.on_reconciled),
+    ),
+    **_rows(VerdictGiven, (Reviewing,), Move("deliver, ask again, or end otherwise", handlers.on_verdict)),
+    **_rows((QuestionFailed, QuestionCutOff), (Reviewing,), Move("fail: the guard did", handlers.on_verdict)),
+    **_rows(
+        (VerdictGiven, QuestionFailed, QuestionCutOff),
+        (Resting,),
+        Move("nothing: the run is ending", _nothing, True),
+    ),
 }
 
 MOVES: Mapping[str, Mapping[tuple[type, type], Move]] = {
@@ -178,6 +223,7 @@ MOVES: Mapping[str, Mapping[tuple[type, type], Move]] = {
     "feed": FEED,
     "model": MODEL,
     "calls": CALLS,
+    "questions": QUESTIONS,
 }
 
 

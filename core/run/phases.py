@@ -2,6 +2,9 @@
 
 from ...effects.lifecycle import RunResult
 from ...effects.outcome import Outcome
+from ...effects.question import CallPolicy
+from ...effects.record import ToolCall
+from ...effects.transcript import Sealed
 from ...effects.values import region
 
 
@@ -21,10 +24,11 @@ class Beginning:
 class Recovering:
     """Calls that an earlier execution left open are being settled; nothing else happens before that is saved.
 
-    ``replay`` says whether the last claim is to be repeated after that.
+    ``told``: observers know what was restored. ``replay`` says whether the last claim is to be repeated after that.
     """
 
     replay: bool = False
+    told: bool = False
 
 
 @region
@@ -44,7 +48,7 @@ class Closing:
     """The outcome is decided. What is in flight is cut off and settled, the last step is saved, the lease given back.
 
     ``save`` asks for a last step with the outcome, whose mark is ``mark`` once it is wanted; ``writable`` is false when
-    the journal cannot be, or must not be, written any more.
+    the journal cannot be, or must not be, written any more. ``guard`` is a question that is to be withdrawn.
     """
 
     outcome: Outcome
@@ -53,6 +57,7 @@ class Closing:
     mark: int | None = None
     giving_back: bool = False
     given_back: bool = False
+    guard: int | None = None
 
 
 @region
@@ -95,9 +100,31 @@ class BetweenIterations:
 
 @region
 class Concluding:
-    """The model said ``text`` and nothing more. Its step is saved, then a fresh poll says whether it is delivered."""
+    """The turn ends with ``text``, or with the active completion where there is one.
+
+    Its step is saved, then a fresh poll says whether it is delivered; ``reviewed``: the guard has accepted the text.
+    """
 
     text: str
+    mark: int
+    poll: int | None = None
+    reviewed: bool = False
+
+
+@region
+class Reviewing:
+    """The guard reviews ``text``; ``ticket`` is its question once that is asked."""
+
+    text: str
+    superseded: bool
+    ticket: int | None = None
+
+
+@region
+class Rerunning:
+    """The model is asked again, with ``entering`` in the context, unless newer input comes first."""
+
+    entering: tuple[Sealed, ...]
     mark: int
     poll: int | None = None
 
@@ -107,12 +134,47 @@ class Resting:
     """The run is over, or not yet there."""
 
 
-TurnPhase = Resting | BetweenTurns | Claiming | Looping | BetweenIterations | Concluding
+TurnPhase = Resting | BetweenTurns | Claiming | Looping | BetweenIterations | Concluding | Reviewing | Rerunning
 
 
 @region
 class CallQueued:
     """Not started."""
+
+
+@region
+class CallAsking:
+    """Its policy is asked for (``ticket``), or about to be."""
+
+    ticket: int | None = None
+    cut: bool = False
+
+
+@region
+class CallCleared:
+    """Its policy is known; it starts, or is handed over, once no policy of its batch is open."""
+
+    policy: CallPolicy
+
+
+@region
+class CallHandingOver:
+    """Its record is being saved as submitted or paused, which the host may refuse; ``back`` is what it was before."""
+
+    back: ToolCall
+
+
+@region
+class CallReconciling:
+    """An earlier execution was at it; its tool is asked (``ticket``), or about to be, what became of it."""
+
+    ticket: int | None = None
+    cut: bool = False
+
+
+@region
+class CallDecided:
+    """It was paused and has a decision, which is carried out in its turn."""
 
 
 @region
@@ -122,10 +184,12 @@ class CallStarting:
 
 @region
 class CallRunning:
-    """The tool is asked for (``ticket``), or about to be."""
+    """The tool is asked for (``ticket``), or about to be; it is stopped at ``until`` (0: never), ``late`` or not."""
 
     ticket: int | None = None
     cut: bool = False
+    until: int = 0
+    late: bool = False
 
 
 @region
@@ -138,7 +202,18 @@ class CallSettled:
     """Its record is final or another's to finish, and is saved."""
 
 
-CallPhase = CallQueued | CallStarting | CallRunning | CallSettling | CallSettled
+CallPhase = (
+    CallQueued
+    | CallAsking
+    | CallCleared
+    | CallHandingOver
+    | CallReconciling
+    | CallDecided
+    | CallStarting
+    | CallRunning
+    | CallSettling
+    | CallSettled
+)
 
 
 @region

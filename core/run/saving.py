@@ -12,7 +12,10 @@ from ...effects.values import replace
 from .head import Head, encode_head
 from .log import Entry, EntryKind, encode_entry
 from .phases import NoStep, SavingStep
-from .state import RunState, Saving
+from .state import Extended, RunState, Saving
+
+SLICE = "extension/"
+"""What the names of saved slices begin with."""
 
 
 def touch(state: RunState) -> RunState:
@@ -61,16 +64,51 @@ def record_superseded(state: RunState, results: tuple[Sealed, ...] = ()) -> RunS
 
 def _grow(state: RunState, entry: Entry) -> RunState:
     """The log grows, and the head with it."""
-    saving, turn, feed = state.saving, state.turn, state.feed
+    saving = state.saving
     log = saving.log
     grown = replace(
         log,
         held=(),
         keys=(),
         ready=(*log.ready, *log.held, encode_entry(entry)),
-        head=Head(turns=turn.turns, iterations=turn.iterations, after=feed.after, claimed=feed.claimed),
+        head=_head(state),
     )
     return replace(state, saving=replace(saving, mark=saving.mark + 1, log=grown, seen=(*saving.seen, *log.keys)))
+
+
+def _head(state: RunState) -> Head:
+    turn, feed, goal = state.turn, state.feed, state.goal
+    return Head(
+        turns=turn.turns,
+        iterations=turn.iterations,
+        after=feed.after,
+        claimed=feed.claimed,
+        corrections=goal.corrections,
+        charged=goal.charged,
+        base=goal.base,
+        spent_ms=goal.spent_ms + max(0, state.clock.now - (state.lease.began or state.clock.now)),
+    )
+
+
+def record_rejected(state: RunState, prompt: Sealed) -> RunState:
+    """The verdict on the last output that it will not do, and what the model is told: saved before it is asked again.
+
+    A correction is durable with its charge (decision 3).
+    """
+    return _grow(state, Entry(EntryKind.REJECTED, (prompt,)))
+
+
+def record_charge(state: RunState) -> RunState:
+    """A correction was used for the output at the end of the log: the head says so with the next step."""
+    log, goal = state.saving.log, state.goal
+    head = replace(log.head, corrections=goal.corrections, charged=goal.charged)
+    return touch(replace(state, saving=replace(state.saving, log=replace(log, head=head))))
+
+
+def log_length(state: RunState) -> int:
+    """How many entries the log has, saved or ready to be."""
+    log = state.saving.log
+    return log.keep + len(log.ready)
 
 
 def cut_last(state: RunState) -> RunState:
@@ -93,6 +131,7 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
     """The step that carries everything new, and the state that has it in flight."""
     saving = state.saving
     log = saving.log
+    extended, values = _values(state.extended, log.head.claimed == state.feed.claimed)
     logs: dict[str, LogChange] = {}
     if log.ready or log.keep < log.stored:
         logs["main"] = LogChange(log.keep, log.ready)
@@ -105,7 +144,15 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         removed_blocks=tuple(sorted(saving.removed_blocks)),
         removed_calls=tuple(sorted(saving.removed_calls)),
     )
-    step = Step(state=encode_head(head), logs=logs, changes=changes, usage=state.process.usage, outcome=saving.outcome)
+    step = Step(
+        state=encode_head(head),
+        logs=logs,
+        values=values,
+        changes=changes,
+        usage=state.process.usage,
+        completion=state.goal.active,
+        outcome=saving.outcome,
+    )
     length = log.keep + len(log.ready)
     clean = Saving(
         phase=SavingStep(ticket, saving.mark),
@@ -115,7 +162,22 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         log=replace(log, stored=length, keep=length, ready=(), head=head),
         outcome=saving.outcome,
     )
-    return replace(state, saving=clean), SaveStep(ticket, state.lease.attempt, step)
+    return replace(state, saving=clean, extended=extended), SaveStep(ticket, state.lease.attempt, step)
+
+
+def _values(extended: Extended, settled: bool) -> tuple[Extended, dict[str, bytes]]:
+    """What a step carries of the set-up and the slices.
+
+    While a claim has not led to an output the slices stay behind: after a crash it is claimed and observed again.
+    """
+    values: dict[str, bytes] = {}
+    if extended.agent is not None:
+        values["agent"] = extended.agent
+        extended = replace(extended, agent=None)
+    if extended.dirty and settled:
+        values |= {f"{SLICE}{name}": raw for name, raw in extended.dirty.items()}
+        extended = replace(extended, dirty={})
+    return extended, values
 
 
 def on_step_saved(state: RunState, event: StepSaved) -> RunState:

@@ -3,12 +3,15 @@
 Neither is part of the state: a run resumed under another set-up goes on under that one.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...effects.tool import ToolSpec
+from ...effects.transcript import Usage
 from ...effects.values import field, frozen
 from ..text import ENGLISH, Words
+from .extension import Extension
+from .fingerprint import AgentParts, fingerprint
 
 NO_OPTIONS: Mapping[str, Any] = {}
 
@@ -19,19 +22,47 @@ class SpecError(ValueError):
 
 @frozen
 class Limits:
-    """Bounds of a run. ``iterations`` are model calls per turn, ``turns`` claims of input (0: any number).
+    """Bounds of a run; 0 is no bound where nothing else is said. Those of a whole run count from its last answer.
 
-    ``lease_ms`` is how long a crashed execution keeps others out; ``poll_ms`` how often the feed is asked although it
-    gave no signal; both in milliseconds.
+    ``iterations`` (at least one) are model calls per turn, ``turns`` claims of input, ``corrections`` outputs that may
+    be put right (0: none). ``tokens`` and ``cost`` (in the currency of the price table) cap what a run may use.
+
+    In milliseconds: ``tool_ms`` for a call whose tool says nothing, ``first_token_ms`` and ``stall_ms`` for a model to
+    begin and to go on, ``run_ms`` for the run while it is executed (waiting is free). ``lease_ms`` is how long a
+    crashed execution keeps others out, ``poll_ms`` how often the feed is asked although it gave no signal.
     """
 
     iterations: int = 20
     turns: int = 0
     lease_ms: int = 30_000
     poll_ms: int = 5_000
+    corrections: int = 1
+    tokens: int = 0
+    cost: float = 0.0
+    tool_ms: int = 0
+    first_token_ms: int = 0
+    stall_ms: int = 0
+    run_ms: int = 0
 
 
 DEFAULT_LIMITS = Limits()
+
+
+@frozen
+class Retries:
+    """How a model that failed for a passing reason is asked again (decision 24): ``times`` per model call.
+
+    The first delay is ``first_ms``, each further one twice that, at most ``longest_ms``. A delay that the provider asks
+    for is honoured up to ``patience_ms``; one that is longer fails the run. All in milliseconds.
+    """
+
+    times: int = 2
+    first_ms: int = 500
+    longest_ms: int = 10_000
+    patience_ms: int = 60_000
+
+
+DEFAULT_RETRIES = Retries()
 
 
 @frozen
@@ -47,6 +78,8 @@ class RunSpec:
     """One run, as data. ``sequential`` runs every batch one call at a time.
 
     ``discard_undelivered`` drops text that newer input superseded from what the model sees; the record keeps it.
+    ``guarded``: a guard reviews each text before it is delivered. ``final_notice`` replaces what the model is told in
+    the last iteration of a turn.
     """
 
     run_id: str
@@ -56,25 +89,58 @@ class RunSpec:
     limits: Limits = DEFAULT_LIMITS
     sequential: bool = False
     discard_undelivered: bool = False
+    guarded: bool = False
+    final_notice: str = ""
+    retries: Retries = DEFAULT_RETRIES
+
+
+@frozen
+class Functions:
+    """The host's pure functions; one that raises ends the run as failed.
+
+    ``record_names`` gives, per tool, the name its records carry, from the raw arguments. ``checks`` says, per tool,
+    what is wrong with arguments (nothing: an empty text). ``fallback`` gives the value that ends a run which cannot end
+    otherwise, from the reason: ``corrections_exhausted``, ``budget_exhausted`` or ``guard_rejected``. ``cost`` is the
+    price of a usage.
+    """
+
+    record_names: Mapping[str, Callable[[str], str]] = {}
+    checks: Mapping[str, Callable[[Mapping[str, Any]], str]] = {}
+    fallback: Callable[[str], Any] | None = None
+    cost: Callable[[Usage], float] | None = None
+
+
+NO_FUNCTIONS = Functions()
 
 
 @frozen
 class Rules:
-    """The set-up the fold works under. ``record_names`` gives, per tool, the name its records carry.
+    """The set-up the fold works under: the data, the host's pure functions, and its extensions in order.
 
-    A record name is computed from the raw arguments and must be pure; one that raises ends the run as failed.
+    ``agent`` is the fingerprint of the set-up (decision 35), ``completion`` the names of the tools that may end the
+    run, sorted; ``timed``: some call of a tool has a time limit.
     """
 
     spec: RunSpec
     tools: Mapping[str, ToolSpec]
     words: Words = ENGLISH
-    record_names: Mapping[str, Callable[[str], str]] = {}
+    functions: Functions = NO_FUNCTIONS
+    extensions: tuple[Extension, ...] = ()
+    agent: bytes = b""
+    completion: tuple[str, ...] = ()
+    timed: bool = False
 
 
 def rules_for(
-    spec: RunSpec, words: Words = ENGLISH, record_names: Mapping[str, Callable[[str], str]] | None = None
+    spec: RunSpec,
+    words: Words = ENGLISH,
+    functions: Functions = NO_FUNCTIONS,
+    extensions: Sequence[Extension] = (),
 ) -> Rules:
-    """Check a set-up; raises ``SpecError`` for a missing run id, a tool registered twice, or limits out of range."""
+    """Check a set-up.
+
+    Raises ``SpecError`` for a missing run id, a tool or an extension registered twice, or limits out of range.
+    """
     if not spec.run_id:
         raise SpecError("a run needs an id")
     tools: dict[str, ToolSpec] = {}
@@ -82,12 +148,39 @@ def rules_for(
         if tool.name in tools:
             raise SpecError(f"the tool {tool.name!r} is registered twice; give one of them another name")
         tools[tool.name] = tool
-    limits = spec.limits
+    names = [extension.name for extension in extensions]
+    for name in names:
+        if not name or names.count(name) > 1:
+            problem = f"is registered twice (as {name!r})" if name else "has no name"
+            raise SpecError(f"an extension {problem}; give each a name of its own")
+    _check_limits(spec)
+    for what, given in (("record names", functions.record_names), ("checks", functions.checks)):
+        unknown = set(given) - set(tools)
+        if unknown:
+            raise SpecError(f"{what} are given for tools the run does not have: {', '.join(sorted(unknown))}")
+    completion = tuple(sorted(name for name, tool in tools.items() if tool.completion))
+    timed = bool(spec.limits.tool_ms) or any(tool.timeout_ms for tool in spec.tools)
+    agent = fingerprint(_parts(spec, names))
+    return Rules(spec, tools, words, functions, tuple(extensions), agent, completion, timed)
+
+
+def _check_limits(spec: RunSpec) -> None:
+    limits, retries = spec.limits, spec.retries
     if limits.iterations < 1 or limits.turns < 0:
         raise SpecError("a run needs at least one iteration per turn, and a limit of turns that is not negative")
     if limits.lease_ms < 1 or limits.poll_ms < 1:
         raise SpecError("the lease and the polling interval must be at least a millisecond")
-    unknown = set(record_names or {}) - set(tools)
-    if unknown:
-        raise SpecError(f"record names are given for tools the run does not have: {', '.join(sorted(unknown))}")
-    return Rules(spec, tools, words, record_names or {})
+    bounds = (limits.corrections, limits.tokens, limits.cost, limits.tool_ms, limits.first_token_ms, limits.stall_ms)
+    if min(*bounds, limits.run_ms) < 0:
+        raise SpecError("a limit cannot be negative; 0 means that there is none")
+    if retries.times < 0 or min(retries.first_ms, retries.longest_ms, retries.patience_ms) < 0:
+        raise SpecError("retries and their delays cannot be negative; 0 times means that there are none")
+
+
+def _parts(spec: RunSpec, extensions: Sequence[str]) -> AgentParts:
+    return AgentParts(
+        instruction=spec.instruction,
+        model=(spec.model.max_output_tokens, spec.model.options),
+        tools=spec.tools,
+        extensions=tuple(extensions),
+    )

@@ -6,10 +6,12 @@ nothing in flight.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from ...effects.display import Operation
+from ...effects.feed import InputMessage
 from ...effects.outcome import Outcome
-from ...effects.record import Block, BlockKind, PlanTask, ToolCall
+from ...effects.record import Block, BlockKind, Completion, PlanTask, ToolCall
 from ...effects.sequence import Seq
 from ...effects.transcript import ZERO_USAGE, Usage
 from ...effects.values import field, region
@@ -34,19 +36,58 @@ from .phases import (
 
 @region
 class Turn:
-    """How far the conversation is: ``turns`` since the last delivered outcome, ``iterations`` of this one."""
+    """How far the conversation is: ``turns`` since the last delivered outcome, ``iterations`` of this one.
+
+    ``claim`` is what a guard is told the turn is about, ``first_call`` the place of the turn's first record, and
+    ``passing`` the places in the context of what holds for this turn only: rejected outputs and their prompts.
+    """
 
     phase: TurnPhase = field(factory=Resting)
     turns: int = 0
     iterations: int = 0
     text_retries: int = 0
+    claim: tuple[InputMessage, ...] = ()
+    first_call: int = 0
+    passing: tuple[int, ...] = ()
+
+
+@region
+class Goal:
+    """What would end the run: the ``active`` completion, if any.
+
+    ``corrections`` are used since the last answer, the last of them for the output that made the log ``charged`` long;
+    ``base`` is what the run had used by its last answer, and ``spent_ms`` how long earlier executions took since.
+    """
+
+    active: Completion | None = None
+    corrections: int = 0
+    charged: int = 0
+    base: Usage = ZERO_USAGE
+    spent_ms: int = 0
+
+
+@region
+class Extended:
+    """The extensions' slices by name, those that are not saved as bytes, and what they add to the instruction.
+
+    ``failed`` says which of them raised. ``agent`` is the set-up's fingerprint where that has to be saved, ``changed``
+    what of the agent is not as it was.
+    """
+
+    slices: Mapping[str, Any] = {}
+    dirty: Mapping[str, bytes] = {}
+    instruction: str = ""
+    failed: str = ""
+    agent: bytes | None = None
+    changed: tuple[str, ...] = ()
 
 
 @region
 class ModelRegion:
     """The model call in flight, and the one that is withdrawn (``cancelled`` once asked for) and has yet to answer.
 
-    ``late`` is what the withdrawn call has used so far; it is counted with its answer.
+    ``late`` is what the withdrawn call has used so far; it is counted with its answer. ``tries`` have failed of this
+    call, which is asked again at ``retry_at``; it has to say something by ``until`` (0: whenever).
     """
 
     wanted: bool = False
@@ -55,6 +96,9 @@ class ModelRegion:
     cancelled: bool = False
     call_id: str = ""
     late: Usage = ZERO_USAGE
+    tries: int = 0
+    retry_at: int = 0
+    until: int = 0
 
 
 @region
@@ -73,13 +117,16 @@ class LiveCall:
 class Batch:
     """The live calls by record id, in call order; ``owed`` are those that want something asked for.
 
-    ``open`` counts those that are not settled; ``cut`` says that the output was cut off at its length limit.
+    ``open`` counts those that are not settled; ``cut`` says that the output was cut off at its length limit; ``until``
+    is the nearest time at which a tool is to be stopped (0: none); ``deciding`` that decisions are carried out.
     """
 
     live: Mapping[str, LiveCall] = {}
     owed: tuple[str, ...] = ()
     open: int = 0
     cut: bool = False
+    until: int = 0
+    deciding: bool = False
 
 
 @region
@@ -164,7 +211,9 @@ class FeedRegion:
 
 @region
 class Lease:
-    """The attempt and its lease: it runs out at ``until`` and is renewed from ``renew_at`` on (0: never yet)."""
+    """The attempt, which ``began`` then, and its lease: it runs out at ``until`` and is renewed from ``renew_at`` on
+    (0: never yet).
+    """
 
     phase: LeasePhase = field(factory=NoLease)
     attempt: int = 0
@@ -173,6 +222,7 @@ class Lease:
     renew_at: int = 0
     renew: bool = False
     take_over: bool = False
+    began: int = 0
 
 
 @region
@@ -200,6 +250,8 @@ class RunState:
 
     life: LifePhase = field(factory=Unstarted)
     turn: Turn = field(factory=Turn)
+    goal: Goal = field(factory=Goal)
+    extended: Extended = field(factory=Extended)
     loop: Loop = field(factory=Loop)
     model: ModelRegion = field(factory=ModelRegion)
     batch: Batch = field(factory=Batch)

@@ -1,10 +1,11 @@
 """The model's side of a turn: iterations, outputs, and what becomes of them."""
 
-from ...effects.display import RemoveBlocks, UpsertBlock
+from ...effects.display import UpsertBlock
 from ...effects.feed import InputMessage
 from ...effects.model import ModelBroke, ModelCutOff, ModelStreamed, StreamFailed
 from ...effects.outcome import FailureKind
-from ...effects.record import Block, BlockKind, CallStatus, Standing
+from ...effects.record import Block, BlockKind, CallStatus, ToolCall
+from ...effects.sequence import Seq
 from ...effects.transcript import (
     AssistantMessage,
     CallPart,
@@ -18,35 +19,49 @@ from ...effects.transcript import (
     text_of,
 )
 from ...effects.values import replace
-from ..loop import Acting, Asking, Item, accept, ask, close, message_of, numbered, rest, stream
-from ..text import fill
-from .calls import call_record, empty_batch, live_calls, record_name, result_message
+from ..loop import Asking, Item, accept, ask, close, message_of, numbered, rest, stream
+from .calls import empty_batch, live_calls, show_result
 from .ending import fail
+from .extension import CallOutcome, Origin
+from .goal import reject, violations
 from .inputs import enter_input
 from .log import Entry, EntryKind
+from .observing import observe
 from .phases import Concluding, Looping
-from .process import block_view, finalise, keep_text, show, show_growth, withdraw
-from .saving import cut_last, drop_blocks, hold, record_output, record_superseded, touch
+from .process import block_view, finalise, show, show_growth, withdraw
+from .records import call_record, record_name
+from .retrying import retry_delay
+from .saving import hold, record_output, touch
 from .spec import Rules
-from .state import Batch, RunState
+from .state import RunState
 
 
-def final_iteration(state: RunState, rules: Rules) -> bool:
-    """Whether this iteration is the last of its turn: no tools are offered, and the model is told so (N-02)."""
-    return state.turn.iterations >= rules.spec.limits.iterations
+def start_turn(state: RunState, messages: tuple[InputMessage, ...], rules: Rules) -> RunState:
+    """Claimed input enters the context, and the loop asks its model with a full budget.
 
-
-def start_turn(state: RunState, messages: tuple[InputMessage, ...]) -> RunState:
-    """Claimed input enters the context, and the loop asks its model with a full budget."""
-    state = replace(state, turn=replace(state.turn, turns=state.turn.turns + 1, iterations=0))
-    state, items = enter_input(state, messages)
-    return iterate(state, *items)
+    What held for the turn before only, rejected texts and what was said of them, is passed over from now on.
+    """
+    state = observe(state, rules, "on_claim", lambda extension, slice_: extension.on_claim(slice_, messages))
+    passing, loop = frozenset(state.turn.passing), state.loop
+    if passing:
+        kept = (item for place, item in enumerate(loop.context) if place not in passing)
+        state = replace(state, loop=replace(loop, context=Seq(kept)))
+    state, items = enter_input(state, messages, always=bool(passing))
+    turn = replace(
+        state.turn,
+        turns=state.turn.turns + 1,
+        iterations=0,
+        claim=messages,
+        first_call=len(state.process.calls),
+        passing=(),
+    )
+    return iterate(replace(state, turn=turn), *items)
 
 
 def iterate(state: RunState, *entering: Item) -> RunState:
     """One more model call."""
     turn = replace(state.turn, phase=Looping(), iterations=state.turn.iterations + 1, text_retries=0)
-    model = replace(state.model, wanted=True)
+    model = replace(state.model, wanted=True, tries=0, retry_at=0)
     return replace(state, turn=turn, model=model, loop=ask(state.loop, *entering))
 
 
@@ -67,14 +82,33 @@ def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> Ru
     loop, growths, terminal = stream(state.loop, event.deltas)
     state = show_growth(replace(state, loop=loop), growths)
     if terminal is None:
-        return state
+        return _expect_more(state, rules)
     if isinstance(terminal, StreamFailed):
         return _model_failure(_answered(state), terminal.error, rules)
     phase = loop.phase
     assert isinstance(phase, Asking)
-    state = replace(state, model=replace(state.model, ticket=None))
+    state = replace(state, model=replace(state.model, ticket=None, until=0))
     message = message_of(phase.partial, terminal, state.clock.now)
     return _on_output(_count(state, message.usage), message, rules)
+
+
+def _expect_more(state: RunState, rules: Rules) -> RunState:
+    """The model has begun: from now on it may not stall."""
+    stall_ms = rules.spec.limits.stall_ms
+    if not stall_ms and not state.model.until:
+        return state
+    return replace(state, model=replace(state.model, until=stall_ms and state.clock.now + stall_ms))
+
+
+def on_model_silent(state: RunState, rules: Rules) -> RunState:
+    """The model took longer than it may to begin or to go on: the call is withdrawn, and may be tried again."""
+    phase = state.loop.phase
+    assert isinstance(phase, Asking)
+    begun = bool(phase.partial.blocks)
+    text = "the model stopped in the middle of its answer" if begun else "the model did not begin to answer in time"
+    model = state.model
+    model = replace(model, ticket=None, withdrawn=model.ticket, cancelled=False, late=phase.partial.usage, until=0)
+    return _model_failure(replace(state, model=model), ModelError(ErrorKind.TIMEOUT, text), rules)
 
 
 def on_model_cut_off(state: RunState, event: ModelCutOff, rules: Rules) -> RunState:
@@ -92,7 +126,7 @@ def _answered(state: RunState) -> RunState:
     """The call in flight has given its last answer, without an output: its usage counts all the same."""
     phase = state.loop.phase
     assert isinstance(phase, Asking)
-    return _count(replace(state, model=replace(state.model, ticket=None)), phase.partial.usage)
+    return _count(replace(state, model=replace(state.model, ticket=None, until=0)), phase.partial.usage)
 
 
 def _on_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
@@ -106,7 +140,7 @@ def _on_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunS
     if calls_of(message):
         return _accept_calls(state, message, rules)
     if text_of(message).strip():
-        return _accept_text(state, message)
+        return _accept_text(state, message, rules)
     return _empty(state, message, rules)
 
 
@@ -123,8 +157,9 @@ def _empty(state: RunState, message: AssistantMessage, rules: Rules) -> RunState
     return replace(state, turn=turn, loop=rest(state.loop))
 
 
-def _accept_text(state: RunState, message: AssistantMessage) -> RunState:
+def _accept_text(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
     message, item = _sealed(message)
+    state = _observe_output(state, message, rules)
     state, blocks = finalise(state, message)
     state = replace(
         _add_blocks(state, blocks),
@@ -149,33 +184,42 @@ def _accept_calls(state: RunState, message: AssistantMessage, rules: Rules) -> R
         call_record(rules, part, name, block.call_id, state.model.call_id)
         for part, name, block in zip(parts, names, linked, strict=True)
     )
-    over = final_iteration(state, rules)
-    if over:
-        records = tuple(
-            replace(
-                record,
-                status=CallStatus.FAILED,
-                error=fill(rules.words.not_offered, name=part.name),
-                started_at=state.clock.now,
-                completed_at=state.clock.now,
-            )
-            for record, part in zip(records, parts, strict=True)
-        )
+    problems = violations(state, parts, rules)
+    if problems:
+        records = tuple(_unstarted(state, *pair) for pair in zip(records, problems, strict=True))
     item = Sealed.of(message)
     pairs = tuple((record.id, part.id) for record, part in zip(records, parts, strict=True))
+    state = _observe_output(state, message, rules)
     state, mark = record_output(state, Entry(EntryKind.OUTPUT, (item,), pairs), blocks, records)
-    loop = accept(state.loop, message, item, _sequential(rules, parts))
-    if over:
-        # Decision 3: the budget is spent, the output is no answer, and nothing can stand in for one.
-        state = replace(state, process=replace(state.process, calls=state.process.calls.extend(records)))
-        views = (block_view(block, record) for block, record in zip(linked, records, strict=True))
-        state = show(state, *map(UpsertBlock, views))
-        text = f"the model still called tools in the last of the turn's {state.turn.iterations} iterations"
-        return fail(replace(state, loop=rest(loop)), rules, FailureKind.TOOL_LIMIT, text)
     batch = replace(
         live_calls(records, {block.call_id: block for block in linked}), cut=message.stop is StopReason.LENGTH
     )
-    return replace(state, loop=loop, batch=batch, turn=replace(state.turn, phase=Looping(mark)))
+    loop = accept(state.loop, message, item, _sequential(rules, parts))
+    state = replace(state, loop=loop, batch=batch, turn=replace(state.turn, phase=Looping(mark)))
+    return _refuse_batch(state, rules) if problems else state
+
+
+def _unstarted(state: RunState, record: ToolCall, problem: str) -> ToolCall:
+    now = state.clock.now
+    return replace(record, status=CallStatus.FAILED, error=problem, started_at=now, completed_at=now)
+
+
+def _refuse_batch(state: RunState, rules: Rules) -> RunState:
+    """No call of the output runs: each fails, and one correction is used, all in the output's own step (decision 3)."""
+    for live in state.batch.live.values():
+        state = show_result(state, live, rules)
+        state = show(state, UpsertBlock(block_view(live.block, live.record)))
+        outcome = CallOutcome(live.record, Origin.EXECUTED)
+        state = _observe_call(state, outcome, rules)
+    return reject(state, rules)
+
+
+def _observe_call(state: RunState, outcome: CallOutcome, rules: Rules) -> RunState:
+    return observe(state, rules, "on_call", lambda extension, slice_: extension.on_call(slice_, outcome))
+
+
+def _observe_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
+    return observe(state, rules, "on_output", lambda extension, slice_: extension.on_output(slice_, message))
 
 
 def _sealed(message: AssistantMessage) -> tuple[AssistantMessage, Sealed]:
@@ -191,45 +235,6 @@ def _sequential(rules: Rules, parts: tuple[CallPart, ...]) -> bool:
     return rules.spec.sequential or any(tool is not None and tool.sequential for tool in tools)
 
 
-def supersede(state: RunState, text: str, rules: Rules) -> RunState:
-    """Newer input takes the place of a text that was ready: it stays on record as superseded (decision 2).
-
-    What the model sees of it depends on ``discard_undelivered``: by default it counts as said.
-    """
-    if not text:
-        return state
-    if rules.spec.discard_undelivered:
-        context = state.loop.context
-        state = cut_last(replace(state, loop=replace(state.loop, context=context.cut(len(context) - 1))))
-    return keep_text(record_superseded(state), text, Standing.SUPERSEDED)
-
-
-def drop_batch(state: RunState, rules: Rules) -> RunState:
-    """Newer input came before any call of the batch had started: none does, and the model is told so."""
-    acting = state.loop.phase
-    assert isinstance(acting, Acting)
-    results = tuple(
-        result_message(part, fill(rules.words.cancelled, name=part.name, call_id=part.id), True)
-        for part in acting.calls
-    )
-    loop = replace(rest(state.loop), context=state.loop.context.extend(results))
-    return _remove_call_blocks(record_superseded(replace(state, loop=loop), results))
-
-
-def _remove_call_blocks(state: RunState) -> RunState:
-    """Take the batch's calls out of the record; blocks of the same output that stay close the gaps."""
-    dropped = {live.block.id: live.block for live in state.batch.live.values()}
-    first = min(block.position for block in dropped.values()) - 1
-    blocks = state.process.blocks
-    kept = [block for block in blocks[first:] if block.id not in dropped]
-    moved = tuple(replace(block, position=first + place + 1) for place, block in enumerate(kept))
-    process = replace(state.process, blocks=blocks.cut(first).extend(moved))
-    saving = replace(state.saving, blocks={**state.saving.blocks, **{block.id: block for block in moved}})
-    state = replace(state, batch=Batch(), process=process, saving=saving)
-    state = show(state, RemoveBlocks(tuple(dropped)), *(UpsertBlock(block_view(block, None)) for block in moved))
-    return drop_blocks(state, tuple(dropped.values()))
-
-
 def _add_blocks(state: RunState, blocks: tuple[Block, ...]) -> RunState:
     return replace(state, process=replace(state.process, blocks=state.process.blocks.extend(blocks)))
 
@@ -239,6 +244,12 @@ def _count(state: RunState, usage: Usage) -> RunState:
 
 
 def _model_failure(state: RunState, error: ModelError, rules: Rules) -> RunState:
+    """Ask again if that may help, taking back what the attempt had shown (decision 24); else the run fails."""
+    delay = retry_delay(state, error, rules)
+    if delay is not None:
+        state = touch(withdraw(state))
+        model = replace(state.model, wanted=True, tries=state.model.tries + 1, retry_at=state.clock.now + delay)
+        return replace(state, model=model, loop=ask(rest(state.loop)))
     kind = FailureKind.REFUSED if error.kind is ErrorKind.REFUSED else FailureKind.MODEL
     error = replace(error, message=clean_text(error.message), code=error.code and clean_text(error.code))
     return fail(state, rules, kind, error.message, error)

@@ -36,6 +36,25 @@ class Words:
     cut_off: str
     invalid_arguments: str
     final_notice: str
+    final_notice_completion: str
+    batch_too_many: str
+    batch_mixed: str
+    separator: str
+    cannot_await: str
+    cannot_detach: str
+    cannot_complete: str
+    cannot_confirm: str
+    cannot_hand_over: str
+    submit_and_confirm: str
+    not_json: str
+    rejected: str
+    rejected_for: str
+    expired: str
+    edited: str
+    edit_invalid: str
+    decision_void: str
+    timed_out: str
+    not_handed_over: str
 
 
 ENGLISH = Words(
@@ -52,6 +71,28 @@ ENGLISH = Words(
     cut_off="The output was cut off at its length limit, so the call to {name} is incomplete and did not run.",
     invalid_arguments="Invalid arguments for tool {name}: {problem}",
     final_notice="You have reached the limit of tool calls for this turn. Answer now, with what you have.",
+    final_notice_completion=(
+        "You have reached the limit of tool calls for this turn. Answer now, or finish with one call of {tools}, "
+        "on its own; no other tool is on offer."
+    ),
+    batch_too_many="Only one of these tools can be called at a time: {tools}. Nothing was run.",
+    batch_mixed="Each of these tools has to be called on its own, without any other call: {tools}. Nothing was run.",
+    separator=", ",
+    cannot_await="This tool asked to wait for an outside result, which is not possible here. It was not carried out.",
+    cannot_detach="This tool asked to hand its work over, which is not possible here. It was not carried out.",
+    cannot_complete="The tool {name} cannot end the run.",
+    cannot_confirm="The call to {name} would need a confirmation, but it cannot pause here. It did not run.",
+    cannot_hand_over="The tool {name} ends the run, so a call of it cannot be handed over. It did not run.",
+    submit_and_confirm="The call to {name} cannot be submitted and confirmed at once. It did not run.",
+    not_json="The tool {name} gave a value that cannot be written as JSON: {problem}",
+    rejected="The call was not approved and did not run.",
+    rejected_for="The call was not approved and did not run. The reason given: {reason}",
+    expired="The time to approve the call was over, so it did not run.",
+    edited="The call was approved with other arguments: {arguments}\nIts result:\n",
+    edit_invalid="The call was approved with arguments that do not fit, so it did not run: {problem}",
+    decision_void="The decision was made on other arguments than those of this call, so it did not run.",
+    timed_out="The call was stopped because it took longer than {seconds} seconds. {outcome}",
+    not_handed_over="The call could not be handed over, because the journal failed. It did not run.",
 )
 
 CHINESE = Words(
@@ -65,6 +106,25 @@ CHINESE = Words(
     cut_off="输出达到长度上限被截断，对 {name} 的调用不完整，未执行。",
     invalid_arguments="工具 {name} 的参数无效：{problem}",
     final_notice="本轮的工具调用次数已达上限。请根据已有信息直接回答。",
+    final_notice_completion="本轮的工具调用次数已达上限。请直接回答，或单独调用 {tools} 之一来结束；其他工具不再提供。",
+    batch_too_many="以下工具一次只能调用其中一个：{tools}。本次调用均未执行。",
+    batch_mixed="以下工具必须单独调用，不能与其他调用同时发出：{tools}。本次调用均未执行。",
+    separator="、",
+    cannot_await="该工具要求等待外部结果，但此处无法等待。调用未执行。",
+    cannot_detach="该工具要求移交任务，但此处无法移交。调用未执行。",
+    cannot_complete="工具 {name} 不能结束运行。",
+    cannot_confirm="对 {name} 的调用需要确认，但此处无法暂停等待。调用未执行。",
+    cannot_hand_over="工具 {name} 用于结束运行，其调用不能移交。调用未执行。",
+    submit_and_confirm="对 {name} 的调用不能同时提交和等待确认。调用未执行。",
+    not_json="工具 {name} 返回的值无法写成 JSON：{problem}",
+    rejected="调用未获批准，没有执行。",
+    rejected_for="调用未获批准，没有执行。理由：{reason}",
+    expired="批准该调用的期限已过，它没有执行。",
+    edited="该调用获批时参数改为：{arguments}\n结果：\n",
+    edit_invalid="批准时修改的参数不符合要求，调用未执行：{problem}",
+    decision_void="该决定针对的是另一组参数，调用未执行。",
+    timed_out="调用超过 {seconds} 秒，已被停止。{outcome}",
+    not_handed_over="由于日志写入失败，调用未能移交。它没有执行。",
 )
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]*)\}")

@@ -33,7 +33,26 @@ from turnfold.effects.journal import (
 )
 from turnfold.effects.lifecycle import CancelAsked, RunStarted
 from turnfold.effects.model import CallModel, CancelModel, ModelBroke, ModelCutOff, ModelStreamed
-from turnfold.effects.tool import CancelTool, RunTool, ToolCutOff, ToolFailed, ToolProgressed, ToolReturned
+from turnfold.effects.question import (
+    AskGuard,
+    AskPolicy,
+    AskReconcile,
+    CancelQuestion,
+    PolicyGiven,
+    QuestionCutOff,
+    QuestionFailed,
+    Reconciled,
+    VerdictGiven,
+)
+from turnfold.effects.tool import (
+    CancelTool,
+    RunTool,
+    ToolControlled,
+    ToolCutOff,
+    ToolFailed,
+    ToolProgressed,
+    ToolReturned,
+)
 from turnfold.effects.vocabulary import Effect, Event, Notice, Order
 
 # Every way in which an order can be answered.
@@ -48,8 +67,12 @@ ANSWERS: dict[type, set[type]] = {
     ClaimInput: {InputClaimed, FeedFailed},
     CallModel: {ModelStreamed, ModelCutOff, ModelBroke},
     CancelModel: {ModelStreamed, ModelCutOff, ModelBroke},
-    RunTool: {ToolProgressed, ToolReturned, ToolFailed, ToolCutOff},
-    CancelTool: {ToolProgressed, ToolReturned, ToolFailed, ToolCutOff},
+    RunTool: {ToolProgressed, ToolReturned, ToolControlled, ToolFailed, ToolCutOff},
+    CancelTool: {ToolProgressed, ToolReturned, ToolControlled, ToolFailed, ToolCutOff},
+    AskPolicy: {PolicyGiven, QuestionFailed, QuestionCutOff},
+    AskReconcile: {Reconciled, QuestionFailed, QuestionCutOff},
+    AskGuard: {VerdictGiven, QuestionFailed, QuestionCutOff},
+    CancelQuestion: {PolicyGiven, Reconciled, VerdictGiven, QuestionFailed, QuestionCutOff},
     WakeAt: {Woke},
 }
 # What the outside says of its own accord.

@@ -14,7 +14,7 @@ from typing import Any
 import trio
 import trio.testing
 from turnfold.adapters.models.scripted import Reply, ScriptedModel, call, fail, raw, say, think
-from turnfold.core.run import Fold, Limits, RunSpec, rules_for
+from turnfold.core.run import Fold, Limits, Retries, RunSpec, rules_for
 from turnfold.core.text import Words, words_for
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.journal import CallRejected, Step
@@ -58,6 +58,7 @@ class Studio:
         """Execute the run once; its recording is the fixture unless told otherwise."""
         self._takes += 1
         model = script if isinstance(script, ScriptedModel) else ScriptedModel(script)
+        spec.setdefault("retries", Retries(times=0))
         fold = Fold(rules_for(RunSpec("run", tools=tuple(tool.spec for tool in tools), **spec), words or words_for()))
         store = self.world.store
         named = {tool.spec.name: tool for tool in tools}

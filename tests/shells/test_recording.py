@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, reject
 from hypothesis import strategies as st
 from turnfold.adapters.models.scripted import ScriptedModel, call, raw
-from turnfold.core.run import Limits, RunSpec, SpecError, rules_for
+from turnfold.core.run import Functions, Limits, RunSpec, SpecError, rules_for
 from turnfold.core.text import CHINESE, ENGLISH, words_for
 from turnfold.effects.codec import encode_effect
 from turnfold.effects.model import BlockDelta, StreamFinished
@@ -148,14 +148,14 @@ def test_a_header_reads_back_as_it_was(spec: RunSpec, words: Any, overrides: dic
     except SpecError:
         reject()
     header = decode_header(encode_header(rules))
-    assert (header.rules, header.record_names) == (rules, ())
+    assert (header.rules, header.functions) == (rules, ())
 
 
 def test_a_header_tells_the_release_and_whose_functions_are_needed() -> None:
     spec = RunSpec("run", tools=(ToolSpec(ToolDeclaration("bash")),), limits=Limits(iterations=3))
-    header = decode_header(encode_header(rules_for(spec, record_names={"bash": str.upper})))
+    header = decode_header(encode_header(rules_for(spec, functions=Functions(record_names={"bash": str.upper}))))
     assert header.version
-    assert header.record_names == ("bash",)
+    assert header.functions == ("record name of bash",)
     assert header.rules == rules_for(spec)
 
 

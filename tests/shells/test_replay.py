@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 from turnfold.adapters.models.scripted import ScriptedModel, call
-from turnfold.core.run import Limits, Rules
+from turnfold.core.run import Functions, Limits, Rules
 from turnfold.core.text import CHINESE
 from turnfold.effects.values import replace
+from turnfold.shells.host import Host
 from turnfold.shells.recording import DamagedLine, NewerFormat, NotARecording, Recorder, decode_header
 from turnfold.shells.replay import CutOff, IllegalRecording, NeedsFunctions, Replayed, replay, replay_file
 
@@ -144,12 +145,12 @@ async def test_a_run_with_functions_of_its_host_is_replayed_under_them() -> None
     def shout(arguments: str) -> str:
         return arguments.upper()
 
-    lines = await record(record_names={"echo": shout})
-    with pytest.raises(NeedsFunctions, match="record names of echo"):
+    lines = await record(host=Host(record_names={"echo": shout}))
+    with pytest.raises(NeedsFunctions, match="record name of echo"):
         replay(lines)
-    rules = replace(rules_of(lines), record_names={"echo": shout})
+    rules = replace(rules_of(lines), functions=Functions(record_names={"echo": shout}))
     assert replay(lines, rules).difference is None
-    other = replace(rules, record_names={"echo": str.lower})
+    other = replace(rules, functions=Functions(record_names={"echo": str.lower}))
     assert replay(lines, other).difference is not None
 
 

@@ -225,7 +225,7 @@ async def test_a_delivered_run_gives_the_same_outcome_again() -> None:
     world = World()
     await world.say("hi")
     first = await world.run(ScriptedModel([call("echo"), "done"]), Tool("echo"))
-    again = await world.run(ScriptedModel([]))
+    again = await world.run(ScriptedModel([]), Tool("echo"))
     assert again == first
 
 

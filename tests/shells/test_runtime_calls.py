@@ -7,7 +7,7 @@ import trio
 from turnfold.adapters.models.scripted import ScriptedModel, call, fail, raw, say, think
 from turnfold.adapters.stores import MemoryStore, SqliteStore, Store
 from turnfold.core.run import Limits
-from turnfold.core.run.calls import interrupted_outcome
+from turnfold.core.run.records import interrupted_outcome
 from turnfold.core.text import CHINESE, ENGLISH, words_for
 from turnfold.effects.codec import encode
 from turnfold.effects.feed import Claim, InputMessage
@@ -26,6 +26,7 @@ from turnfold.effects.transcript import (
     ToolResultMessage,
     Usage,
 )
+from turnfold.shells.host import Host
 
 from tests.shells.world import Mortal, Tool, Viewer, WatchedFeed, WatchedJournal, World, answer_after, asked, now
 
@@ -364,7 +365,7 @@ async def test_a_host_may_name_the_records_of_a_tool() -> None:
     await world.say("hi")
     model = ScriptedModel([call("bash", {"run": "ls"}) + call("bash", ""), "done"])
     names = {"bash": lambda arguments: "list files" if "ls" in arguments else ""}
-    result = await world.run(model, Tool("bash"), record_names=names, stream=viewer, stream_id="s")
+    result = await world.run(model, Tool("bash"), host=Host(record_names=names), stream=viewer, stream_id="s")
     assert [record.name for record in result.calls] == ["list files", "bash"]
     assert [view.call and view.call.name for view in viewer.snapshot.blocks] == ["list files", "bash"]
     assert [part.name for part in _output(model, 1).parts if isinstance(part, CallPart)] == ["bash", "bash"]
@@ -378,7 +379,7 @@ async def test_a_record_name_that_raises_fails_the_run() -> None:
 
     world, tool = World(), Tool("bash")
     await world.say("hi")
-    result = await world.run(ScriptedModel([call("bash")]), tool, record_names={"bash": broken})
+    result = await world.run(ScriptedModel([call("bash")]), tool, host=Host(record_names={"bash": broken}))
     text = "the record name of a call could not be computed: KeyError: 'command'"
     assert result.outcome == Failed(FailureKind.EXTENSION, text, boundary=1)
     assert (tool.invocations, result.blocks) == ([], ())

@@ -13,6 +13,7 @@ import attrs
 import trio
 from turnfold.adapters.models.scripted import ScriptedModel
 from turnfold.adapters.stores import MemoryStore, Store
+from turnfold.core.run import Retries
 from turnfold.effects.codec import encode
 from turnfold.effects.display import DisplayDelta, Snapshot, apply_delta
 from turnfold.effects.feed import Claim, Feed, InputMessage, Watch
@@ -20,14 +21,14 @@ from turnfold.effects.journal import Begun, CallUpdate, Journal, Resume, Step
 from turnfold.effects.lifecycle import RunResult
 from turnfold.effects.model import ModelPort, ModelRequest
 from turnfold.effects.record import ToolCall
-from turnfold.effects.tool import Invocation, ToolResult, ToolSpec
+from turnfold.effects.tool import Control, Invocation, ToolResult, ToolSpec
 from turnfold.effects.transcript import Message, ToolDeclaration, ToolResultMessage, text_of
 from turnfold.shells.runtime import Runtime
 
 EPOCH = 1_700_000_000_000
 """When the clock of every world starts, in milliseconds since the epoch."""
 
-Body = Callable[[Invocation], Awaitable[ToolResult | str]]
+Body = Callable[[Invocation], Awaitable[ToolResult | Control | str]]
 Progress = Callable[[ToolResult], Awaitable[None]]
 
 
@@ -66,11 +67,11 @@ class Tool:
     def __init__(self, name: str, body: Body = echo, **traits: Any) -> None:
         self.spec = ToolSpec(ToolDeclaration(name), **traits)
         self.invocations: list[Invocation] = []
-        self._body = body
+        self.body = body
 
-    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult:
+    async def run(self, invocation: Invocation, progress: Progress) -> ToolResult | Control:
         self.invocations.append(invocation)
-        result = await self._body(invocation)
+        result = await self.body(invocation)
         return ToolResult(result) if isinstance(result, str) else result
 
 
@@ -90,7 +91,8 @@ class World:
         return (await self.store.append("talk", InputMessage(text, **members)))[0]
 
     async def run(self, model: ModelPort, *tools: Tool, **options: Any) -> RunResult:
-        """Execute the run, from its start or from where it was left."""
+        """Execute the run, from its start or from where it was left; a model that fails is not asked again."""
+        options.setdefault("retries", Retries(times=0))
         options.setdefault("feed", self.store.feed("talk"))
         options.setdefault("journal", self.store.journal("run"))
         return await self.runtime.run("run", model=model, tools=tools, **options)

@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import Phase, find, settings
 from turnfold.core.loop import Acting, Item, Loop, Resting
-from turnfold.core.run import calls, debts, gates, recovery, turns
+from turnfold.core.run import calls, debts, gates, recovery, superseding, turns
 from turnfold.core.run.calls import put
 from turnfold.core.run.keys import Keys
 from turnfold.core.run.phases import CallRunning, CallStarting, Opening
 from turnfold.core.run.spec import Rules
 from turnfold.core.run.state import LiveCall, RunState
-from turnfold.core.text import Words
 from turnfold.effects.journal import CallSaved
 from turnfold.effects.outcome import Delivered, Outcome
 from turnfold.effects.record import CallStatus
@@ -92,45 +91,28 @@ def the_lease_is_ignored(patch: Patch) -> None:
 
 @rule
 def recovery_takes_running_for_never_started(patch: Patch) -> None:
-    def outcome(words: Words, replayable: bool, side_effects: bool) -> tuple[CallStatus, str]:
-        return CallStatus.INTERRUPTED, words.never_started
-
-    patch.setattr(recovery, "interrupted_outcome", outcome)
+    patch.setattr(recovery, "by_traits", recovery.never_started)
 
 
 @rule
 def recovery_takes_never_started_for_running(patch: Patch) -> None:
-    settle, outcome = recovery.resettle, recovery.interrupted_outcome
-    words: list[Words] = []
-
-    def settled(state: RunState, live: LiveCall, rules: Rules) -> RunState:
-        words.append(rules.words)
-        return interrupted(state, live, rules)
-
-    def resettled(state: RunState, live: LiveCall, status: CallStatus, text: str) -> RunState:
-        return settle(state, live, *outcome(words[-1], live.record.replayable, live.record.side_effects))
-
-    interrupted = recovery._settle_interrupted
-    patch.setattr(recovery, "_settle_interrupted", settled)
-    patch.setattr(recovery, "resettle", resettled)
+    patch.setattr(recovery, "never_started", recovery.by_traits)
 
 
 @rule
 def recovery_runs_an_interrupted_call_again(patch: Patch) -> None:
     def again(state: RunState, live: LiveCall, rules: Rules) -> RunState:
         if live.record.settled or live.record.handover:
-            return state
-        state = recovery._reopen(replace(state, batch=replace(state.batch, open=state.batch.open + 1)), live)
+            return recovery.show_result(state, live, rules)
         record = replace(live.record, status=CallStatus.RUNNING, rev=live.record.rev + 1)
         return put(state, replace(live, record=record, phase=CallStarting()), owed=True)
 
-    patch.setattr(recovery, "_settle_interrupted", again)
+    patch.setattr(recovery, "_go_on_with", again)
 
 
 @rule
 def a_call_that_waits_is_settled_again(patch: Patch) -> None:
-    patch.setattr(recovery, "waiting", lambda call: False)
-    patch.setattr(gates, "waiting", lambda call: False)
+    patch.setattr(gates, "waiting", lambda call, now: False)
 
 
 @rule
@@ -195,7 +177,7 @@ def results_are_not_stored(patch: Patch) -> None:
 
 @rule
 def a_discarded_text_stays_stored(patch: Patch) -> None:
-    patch.setattr(turns, "cut_last", lambda state: state)
+    patch.setattr(superseding, "cut_last", lambda state: state)
 
 
 @rule

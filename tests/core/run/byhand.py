@@ -73,6 +73,7 @@ class ByHand:
         self.fold = Fold(self.rules)
         self.state: RunState = self.fold.start()
         self.now = START
+        self.wake_at = START
         self.orders: list[Any] = []
         self.asked: list[Effect] = []
         self.snapshot = Snapshot("s")
@@ -92,7 +93,9 @@ class ByHand:
                 sequence = self.snapshot.sequence
                 delta = DisplayDelta("s", sequence, sequence + 1, effect.operations)
                 self.snapshot = apply_delta(self.snapshot, delta)
-            elif not isinstance(effect, RunEnded | WakeAt):
+            elif isinstance(effect, WakeAt):
+                self.wake_at = effect.at
+            elif not isinstance(effect, RunEnded):
                 self.orders.append(effect)
         self.asked += effects
         return effects
@@ -139,14 +142,16 @@ class ByHand:
         return self.tell(Woke(self.now))
 
     def answer_one(self) -> None:
-        """The world answers the first order that it answers at all."""
+        """The world answers the first order that it answers at all; where there is none, time passes."""
         for order in self.orders:
             event = self._answer(order)
             if event is not None:
                 self.orders.remove(order)
                 self.tell(event)
                 return
-        raise AssertionError(f"nothing that the world answers among {self.orders}")
+        if any(not isinstance(order, WatchFeed) for order in self.orders) or self.wake_at <= self.now:
+            raise AssertionError(f"nothing that the world answers among {self.orders}")
+        self.wake(self.wake_at)
 
     def _answer(self, order: Any) -> Event | None:
         match order:

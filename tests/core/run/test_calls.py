@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from turnfold.core.run import IllegalEvent, RunSpec, rules_for
-from turnfold.core.run.calls import call_record, error_text, model_content, parse_arguments, record_name, waiting
+from turnfold.core.run import Functions, IllegalEvent, RunSpec, rules_for
+from turnfold.core.run.records import call_record, error_text, model_content, parse_arguments, record_name, waiting
 from turnfold.core.text import ENGLISH
 from turnfold.effects.codec import decode_value, encode, to_data
 from turnfold.effects.journal import CallRefused, CallSaved, JournalFailed, SaveCall, SaveStep, StepSaved
@@ -86,7 +86,7 @@ def test_arguments_are_recorded_without_nul() -> None:
 
 
 def test_a_host_may_name_a_record_by_its_raw_arguments() -> None:
-    rules = rules_for(spec(), record_names={"echo": lambda arguments: arguments[:4]})
+    rules = rules_for(spec(), functions=Functions(record_names={"echo": lambda arguments: arguments[:4]}))
     assert record_name(rules, PART) == '{"x"'
     assert record_name(rules, replace(PART, arguments="")) == "echo"
     assert record_name(rules, replace(PART, name="nope")) == "nope"
@@ -127,7 +127,7 @@ def test_anything_else_is_a_problem_in_words(text: str) -> None:
 )
 def test_a_run_waits_for_calls_that_somebody_else_must_settle(status: str, handover: Handover, waits: bool) -> None:
     """Who must act before the run can go on."""
-    assert waiting(ToolCall("c", status, handover=handover)) is waits
+    assert waiting(ToolCall("c", status, handover=handover), 0) is waits
 
 
 DROPPED = ENGLISH.cancelled.format(name="pay", call_id="p")

@@ -19,8 +19,9 @@ from turnfold.effects.feed import Claim, InputClaimed, InputMessage
 from turnfold.effects.journal import AttemptBegun, Begun, CallSaved, Resume
 from turnfold.effects.lifecycle import CancelAsked, RunStarted
 from turnfold.effects.model import BlockDelta, ModelStreamed, StreamFinished
+from turnfold.effects.question import CallPolicy, NeverHappened, Verdict
 from turnfold.effects.record import CallStatus, ToolCall
-from turnfold.effects.tool import ToolProgressed, ToolResult, ToolReturned
+from turnfold.effects.tool import Await, ToolProgressed, ToolResult, ToolReturned
 from turnfold.effects.values import frozen
 from turnfold.effects.vocabulary import Event
 from turnfold.shells.simulate import deviations, run_schedule
@@ -121,7 +122,16 @@ def answers(state: RunState, kind: type, now: int, ticket: int) -> Iterator[Even
     elif kind in (ToolReturned, ToolProgressed):
         yield kind(now, ticket, ToolResult("result"))
     else:
-        more = {"until": now + 5, "latest": 0, "message": "it failed", "reason": "not this one"}
+        more: dict[str, Any] = {
+            "until": now + 5,
+            "latest": 0,
+            "message": "it failed",
+            "reason": "not this one",
+            "control": Await(),
+            "policy": CallPolicy(),
+            "finding": NeverHappened(),
+            "verdict": Verdict(),
+        }
         wanted = [name for name in kind.__annotations__ if name in more]  # type: ignore[attr-defined]
         yield kind(now, ticket, *(more[name] for name in wanted))
 
@@ -141,6 +151,7 @@ def row_for(state: RunState, event: Event) -> Row | None:
         "feed": lambda: type(state.feed.watch).__name__,
         "model": lambda: "Withdrawn" if state.model.withdrawn == ticket else "Wanted",
         "calls": lambda: type(state.batch.live[subject].phase).__name__,
+        "questions": lambda: type(state.batch.live[subject].phase if subject else state.turn.phase).__name__,
     }[region]()
     return ROWS.get((region, name, phase))
 

@@ -33,7 +33,7 @@ PIECES: st.SearchStrategy[Delta] = st.one_of(
     st.builds(BlockEnded, st.integers(0, 3), st.none() | st.just("signed")),
 )
 TERMINALS: st.SearchStrategy[Delta] = st.builds(StreamFinished, st.sampled_from([StopReason.STOP, StopReason.TOOL_USE]))
-FAILURE = StreamFailed(ModelError(ErrorKind.UNAVAILABLE, "overloaded"))
+FAILURE = StreamFailed(ModelError(ErrorKind.UNAUTHORIZED, "who are you?"))
 
 
 def shown(run: ByHand) -> list[tuple[str, int, str, str]]:

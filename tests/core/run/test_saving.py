@@ -17,7 +17,7 @@ from turnfold.effects.transcript import ErrorKind, ModelError
 
 from tests.core.run.byhand import ByHand, calls, spec_of, text
 
-FAILURE = StreamFailed(ModelError(ErrorKind.UNAVAILABLE, "overloaded"))
+FAILURE = StreamFailed(ModelError(ErrorKind.UNAUTHORIZED, "who are you?"))
 
 
 def kinds(step: Step) -> list[str]:

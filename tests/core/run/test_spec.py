@@ -1,7 +1,7 @@
 """A set-up that cannot work is refused before anything has happened."""
 
 import pytest
-from turnfold.core.run import Limits, RunSpec, SpecError, rules_for
+from turnfold.core.run import Functions, Limits, RunSpec, SpecError, rules_for
 from turnfold.core.text import CHINESE, ENGLISH
 from turnfold.effects.tool import ToolSpec
 from turnfold.effects.transcript import ToolDeclaration
@@ -27,10 +27,10 @@ def test_a_wrong_set_up_is_refused(spec: RunSpec, told: str) -> None:
 
 def test_functions_for_tools_that_are_not_there_are_refused() -> None:
     with pytest.raises(SpecError, match="record names are given for tools the run does not have: bash, zsh"):
-        rules_for(RunSpec("r", tools=(ECHO,)), record_names={"zsh": str, "bash": str, "echo": str})
+        rules_for(RunSpec("r", tools=(ECHO,)), functions=Functions(record_names={"zsh": str, "bash": str, "echo": str}))
 
 
 def test_the_rules_know_their_tools_by_name_and_speak_english() -> None:
     rules = rules_for(RunSpec("r", tools=(ECHO,)))
-    assert (rules.tools, rules.words, rules.record_names) == ({"echo": ECHO}, ENGLISH, {})
+    assert (rules.tools, rules.words, rules.functions.record_names) == ({"echo": ECHO}, ENGLISH, {})
     assert rules_for(RunSpec("r"), CHINESE).words is CHINESE

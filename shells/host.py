@@ -1,0 +1,87 @@
+"""What the program around a run answers and adds: the set-up beside model, tools and limits, in one value."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from ..adapters.schemas import check_with_rust
+from ..core.arguments import Accepted, prepare
+from ..core.run import Extension, Functions
+from ..effects.question import Guard, Policy, Reconcile
+from ..effects.tool import Tool, ToolSpec
+from ..effects.transcript import Usage
+from ..effects.values import frozen, replace
+
+__all__ = ["NO_HOST", "Host", "SchemaCheck", "reconcilers_of"]
+
+
+@frozen
+class Host:
+    """What a run asks of the program around it; nothing of it is needed.
+
+    ``guard`` reviews each text before it is delivered. ``policies`` say, per tool, what to do with a call before it
+    starts (they win over a tool's own). ``fallback`` gives the value that ends a run which cannot end otherwise, from
+    the reason; ``final_notice`` is what the model is told in the last iteration of a turn. ``cost`` prices a usage, for
+    ``Limits.cost``. ``record_names`` name the records of a tool's calls. ``extensions`` are told in order.
+
+    ``fallback``, ``cost`` and ``record_names`` must be pure, for they run inside the fold.
+    """
+
+    guard: Guard | None = None
+    policies: Mapping[str, Policy] = {}
+    fallback: Callable[[str], Any] | None = None
+    final_notice: str = ""
+    cost: Callable[[Usage], float] | None = None
+    record_names: Mapping[str, Callable[[str], str]] = {}
+    extensions: tuple[Extension, ...] = ()
+
+    def policies_of(self, tools: Sequence[Tool]) -> Mapping[str, Policy]:
+        """The policy of each tool that has one."""
+        own: dict[str, Policy] = {}
+        for tool in tools:
+            policy: Policy | None = getattr(tool, "policy", None)
+            if policy is not None:
+                own[tool.spec.name] = policy
+        return own | dict(self.policies)
+
+    def asked(self, tools: Sequence[Tool]) -> dict[str, Any]:
+        """Whom a shell asks: the last members of its ``Ports``, by name."""
+        return {"policies": self.policies_of(tools), "reconcilers": reconcilers_of(tools), "guard": self.guard}
+
+    def functions(self, tools: Sequence[Tool]) -> Functions:
+        """What runs inside the fold; the arguments of an edited call are checked against its tool's schema."""
+        checks = {tool.spec.name: SchemaCheck(tool.spec) for tool in tools}
+        return Functions(self.record_names, checks, self.fallback, self.cost)
+
+    def specs(self, tools: Sequence[Tool]) -> tuple[ToolSpec, ...]:
+        """The tools as the fold knows them."""
+        policies, reconcilers = self.policies_of(tools), reconcilers_of(tools)
+        return tuple(
+            replace(tool.spec, has_policy=tool.spec.name in policies, reconciles=tool.spec.name in reconcilers)
+            for tool in tools
+        )
+
+
+NO_HOST = Host()
+
+
+def reconcilers_of(tools: Sequence[Tool]) -> Mapping[str, Reconcile]:
+    """What finds out, per tool, what became of a call that was cut off."""
+    found: dict[str, Reconcile] = {}
+    for tool in tools:
+        reconcile: Reconcile | None = getattr(tool, "reconcile", None)
+        if reconcile is not None:
+            found[tool.spec.name] = reconcile
+    return found
+
+
+@frozen
+class SchemaCheck:
+    """Says what is wrong with arguments under a tool's schema: nothing, or a text. Nothing is made to fit."""
+
+    tool: ToolSpec
+
+    def __call__(self, arguments: Mapping[str, Any]) -> str:
+        """Check; raises ``SchemaError`` for a schema that cannot be used."""
+        parameters = self.tool.declaration.parameters
+        found = prepare(self.tool.name, parameters, check_with_rust, coercing=False).check(dict(arguments))
+        return "" if isinstance(found, Accepted) else found
