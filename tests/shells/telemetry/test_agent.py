@@ -38,7 +38,8 @@ PRICES = Prices({"scripted": Price(1.0, 10.0)})
 def watched(spans: Spans, model: Any, *tools: Any, **options: Any) -> tuple[Agent, AgentTelemetry]:
     about = {name: options.pop(name) for name in ("agent_name", "content", "prices") if name in options}
     telemetry = AgentTelemetry(provider=spans.provider, **about)
-    return Agent(model, tools=tools, trace=telemetry.trace, **options), telemetry
+    agent = Agent(model, tools=tools, trace=telemetry.trace, trace_call=telemetry.trace_call, **options)
+    return agent, telemetry
 
 
 def errors(spans: Spans) -> dict[str, Any]:
@@ -135,6 +136,89 @@ def test_a_tool_may_open_spans_under_its_own_call(backend: str) -> None:
             parent = spans.one(f"delegate {name}").parent
             assert parent is not None
             assert ids[parent.span_id] == name
+
+    run(backend, scene)
+
+
+def test_a_call_that_a_tool_asks_for_is_under_the_run_or_where_the_tool_says(backend: str) -> None:
+    async def scene() -> None:
+        spans = Spans()
+
+        async def outer(invocation: Invocation, progress: Progress) -> ToolResult:
+            await agent.run_tool_call(call("free"))
+            with telemetry.span("detour", within=invocation):
+                await agent.run_tool_call(call("held"))
+            return ToolResult("done")
+
+        async def clock(invocation: Invocation, progress: Progress) -> ToolResult:
+            with telemetry.span(f"look {invocation.call_id}", within=invocation):
+                return ToolResult("noon")
+
+        model = Model(ask(call("a", "outer")), say("ok"))
+        agent, telemetry = watched(spans, model, Tool(outer, "outer"), Tool(clock))
+        await agent.prompt("go")
+        calls = {said(span).get("gen_ai.tool.call.id"): span for span in spans.all}
+        assert spans.parent(calls["free"]) == spans.parent(calls["a"]) == "invoke_agent"
+        assert spans.parent(calls["held"]) == "detour"
+        assert spans.parent(spans.one("detour")) == "execute_tool outer"
+        for name in ("free", "held"):
+            parent = spans.one(f"look {name}").parent
+            assert parent is not None
+            assert parent.span_id == calls[name].context.span_id
+        assert errors(spans) == {}
+
+    run(backend, scene)
+
+
+def test_a_call_that_a_program_asks_for_is_a_span_where_it_was_asked_for(backend: str) -> None:
+    async def scene() -> None:
+        spans = Spans()
+        tracer = trace.get_tracer("host", tracer_provider=spans.provider)
+        agent, telemetry = watched(spans, Model(), Tool(noon), content=True)
+        with tracer.start_as_current_span("request"):
+            await agent.run_tool_call(call("x"))
+            await agent.prompt("hi")
+            await agent.run_tool_call(call("y", "nope"))
+        await agent.run_tool_call(call("z"))
+        calls = [span for span in spans.all if span.name.startswith("execute_tool")]
+        assert [spans.parent(span) for span in calls] == ["request", "request", None]
+        assert [said(span)["gen_ai.tool.call.result"] for span in calls] == ["noon", "Tool nope not found", "noon"]
+        assert errors(spans) == {"execute_tool nope": "tool_error"}
+        ended = len(spans.all)
+        telemetry.close()
+        assert len(spans.all) == ended
+
+    run(backend, scene)
+
+
+def test_a_call_of_a_program_in_an_aborted_run_says_so(backend: str) -> None:
+    async def scene() -> None:
+        spans = Spans()
+
+        async def outer(invocation: Invocation, progress: Progress) -> ToolResult:
+            agent.abort()
+            return (await agent.run_tool_call(call("inner"))).result
+
+        agent, _ = watched(spans, Model(ask(call("a", "outer"))), Tool(outer, "outer"), Tool(noon), grace_s=20)
+        await agent.prompt("go")
+        assert errors(spans)["execute_tool clock"] == "aborted"
+        assert [event.name for event in spans.one("invoke_agent").events] == ["turnfold.abort"]
+
+    run(backend, scene)
+
+
+def test_a_call_of_a_program_that_was_torn_down_is_ended_in_the_end(backend: str) -> None:
+    async def scene() -> None:
+        spans = Spans()
+        agent, telemetry = watched(spans, Model(), Tool(never))
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(agent.run_tool_call, call("x"))
+                await anyio.wait_all_tasks_blocked()
+                scope.cancel()
+        assert spans.all == []
+        telemetry.close()
+        assert errors(spans) == {"execute_tool clock": "cut_off"}
 
     run(backend, scene)
 
