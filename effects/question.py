@@ -1,8 +1,8 @@
 """Asking the host about a durable run: what to do with a call, what became of one, and whether a text will do.
 
 Each question is asked only where the set-up says that somebody answers it. An answer is a value, so a recorded run
-folds again without its host. A host that raises gives ``QuestionFailed``; a question that is withdrawn still gets one
-answer.
+folds again without its host; it is checked where it is made, in the host, since what it says goes into records. A host
+that raises gives ``QuestionFailed``; a question that is withdrawn still gets one answer.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,7 +12,7 @@ from .feed import InputMessage
 from .model import ModelRequest
 from .record import NO_NOTES, ToolCall
 from .tool import Invocation, ToolResult
-from .values import UNSET, UnsetType, frozen
+from .values import UNSET, UnsetType, field, frozen, of_texts, of_type
 
 __all__ = [
     "Accept",
@@ -49,7 +49,7 @@ class Submit:
     ``payload`` is for whoever takes it: any value that JSON can hold.
     """
 
-    receipt: str
+    receipt: str = field(validator=of_type(str))
     payload: Any | UnsetType = UNSET
 
 
@@ -62,18 +62,18 @@ class Confirm:
     """
 
     payload: Any | UnsetType = UNSET
-    expires_in_ms: int | None = None
+    expires_in_ms: int | None = field(default=None, validator=of_type(int | None))
 
 
 @frozen
 class CallPolicy:
     """What to do with one call: at most one of ``submit`` and ``confirm``, traits that differ, notes to add."""
 
-    submit: Submit | None = None
-    confirm: Confirm | None = None
-    replayable: bool | None = None
-    side_effects: bool | None = None
-    notes: Mapping[str, str] = NO_NOTES
+    submit: Submit | None = field(default=None, validator=of_type(Submit | None))
+    confirm: Confirm | None = field(default=None, validator=of_type(Confirm | None))
+    replayable: bool | None = field(default=None, validator=of_type(bool | None))
+    side_effects: bool | None = field(default=None, validator=of_type(bool | None))
+    notes: Mapping[str, str] = field(default=NO_NOTES, validator=of_texts)
 
 
 Policy = Callable[[Invocation], Awaitable[CallPolicy | None]]
@@ -123,7 +123,7 @@ class Accept:
 class Correct:
     """The text will not do: the model is told ``prompt`` and answers again, while corrections are left."""
 
-    prompt: str
+    prompt: str = field(validator=of_type(str))
 
 
 @frozen
@@ -131,18 +131,25 @@ class Finish:
     """The run ends with ``value`` (anything JSON can hold) instead of the text; ``fixed``: whatever comes in."""
 
     value: Any
-    fixed: bool = False
+    fixed: bool = field(default=False, validator=of_type(bool))
 
 
 Ruling = Accept | Correct | Finish
+
+_NO_NOTES: Mapping[str, Mapping[str, str]] = {}
+
+
+def _of_notes(value: object, attribute: Any, given: Mapping[str, Mapping[str, str]]) -> None:
+    for notes in given.values():
+        of_texts(value, attribute, notes)
 
 
 @frozen
 class Verdict:
     """A guard's answer; ``notes`` are put on call records by their id, also on those that are long settled."""
 
-    ruling: Ruling = Accept()
-    notes: Mapping[str, Mapping[str, str]] = {}
+    ruling: Ruling = field(default=Accept(), validator=of_type(Ruling))
+    notes: Mapping[str, Mapping[str, str]] = field(default=_NO_NOTES, validator=_of_notes)
 
 
 class Guard(Protocol):

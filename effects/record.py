@@ -25,8 +25,10 @@ __all__ = [
     "PlanTask",
     "Standing",
     "ToolCall",
+    "Wait",
     "settled",
     "validate_call",
+    "waits_for",
 ]
 
 NO_NOTES: Mapping[str, str] = {}
@@ -177,6 +179,36 @@ class ToolCall:
     def settled(self) -> bool:
         """Whether the call has a final outcome."""
         return settled(self.status)
+
+
+class Wait(StrEnum):
+    """What a call waits for that only somebody outside the run can give.
+
+    ``DECISION``: a person's, on a call that is paused. ``RESULT``: of a call that its run awaits. Both hold the run up.
+    ``OUTSTANDING``: the result of a call that was submitted or detached; its run went on. ``REVIEW``: somebody has to
+    find out what a call did that was cut off.
+    """
+
+    DECISION = "decision"
+    RESULT = "result"
+    OUTSTANDING = "outstanding"
+    REVIEW = "review"
+
+    @property
+    def holds_up(self) -> bool:
+        """Whether the run stays suspended for it."""
+        return self in (Wait.DECISION, Wait.RESULT)
+
+
+def waits_for(call: ToolCall) -> Wait | None:
+    """What the call waits for, if for anybody. One that is decided waits for nobody: its run can carry that out."""
+    if call.status == CallStatus.NEEDS_REVIEW:
+        return Wait.REVIEW
+    if call.settled:
+        return None
+    if call.handover is not Handover.NONE:
+        return Wait.RESULT if call.handover is Handover.AWAIT else Wait.OUTSTANDING
+    return Wait.DECISION if call.status == CallStatus.AWAITING_DECISION and call.decision is None else None
 
 
 @frozen

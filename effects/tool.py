@@ -1,11 +1,11 @@
 """Running a tool: the order, its answers, and the port."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from .record import NO_NOTES, MediaRef
-from .transcript import NO_EXTRA, Content, ToolDeclaration
-from .values import UNSET, UnsetType, frozen, replace
+from .transcript import NO_EXTRA, Content, ImagePart, TextPart, ToolDeclaration
+from .values import UNSET, UnsetType, field, frozen, of_texts, of_type, replace
 
 __all__ = [
     "Await",
@@ -47,7 +47,7 @@ class ToolSpec:
     replayable: bool = False
     side_effects: bool = False
     sequential: bool = False
-    notes: Mapping[str, str] = NO_NOTES
+    notes: Mapping[str, str] = field(default=NO_NOTES, validator=of_texts)
     prepares: bool = False
     coerces: bool = True
     defaults: bool = False
@@ -82,6 +82,13 @@ class Invocation:
         return replace(self, can_suspend=False)
 
 
+def _of_content(result: object, _: object, content: object) -> None:
+    parts = cast("tuple[object, ...]", content) if isinstance(content, tuple) else ()
+    fits = content is None or isinstance(content, str | tuple)
+    if not fits or not all(isinstance(part, TextPart | ImagePart) for part in parts):
+        raise TypeError("ToolResult.content must be text, or a tuple of text and image parts")
+
+
 @frozen
 class ToolResult:
     """What a tool gives: ``content`` for the model; the rest for hosts.
@@ -91,7 +98,7 @@ class ToolResult:
     batch. ``extra`` is the host's own and reaches listeners only.
     """
 
-    content: Content = ""
+    content: Content = field(default="", validator=_of_content)
     is_error: bool = False
     details: Any | UnsetType = UNSET
     structured: Any | UnsetType = UNSET
@@ -115,7 +122,7 @@ class Await:
 class Detached:
     """The work goes on without the run, which shows the model ``receipt`` and does not wait."""
 
-    receipt: str
+    receipt: str = field(validator=of_type(str))
     payload: Any | UnsetType = UNSET
 
 
@@ -127,7 +134,7 @@ class Complete:
     """
 
     value: Any
-    fixed: bool = False
+    fixed: bool = field(default=False, validator=of_type(bool))
 
 
 Control = Await | Detached | Complete

@@ -2,18 +2,18 @@
 
 Read first. Values are made with ``frozen`` (slots, small), or with ``region`` where one is replaced on the hot path;
 ``replace`` is their only "mutation"; ``UNSET`` tells *absent* from *null* where somebody else's members are carried
-through.
+through. ``of_type`` and ``of_texts`` check the fields of a value that a host makes, where it makes it.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform, get_args
 
 import attrs
 from attrs import field, frozen
 from msgspec import UNSET, UnsetType
 
-__all__ = ["UNSET", "UnsetType", "field", "frozen", "region", "replace"]
+__all__ = ["UNSET", "UnsetType", "field", "frozen", "of_texts", "of_type", "region", "replace"]
 
 T = TypeVar("T")
 
@@ -22,6 +22,28 @@ T = TypeVar("T")
 def region(cls: type[T]) -> type[T]:
     """A frozen value that keeps its fields in a dict, so that ``replace`` costs much the same whatever its width."""
     return attrs.frozen(cls, slots=False)
+
+
+def of_type(wanted: Any) -> Callable[[Any, Any, Any], None]:
+    """A validator of a field: raises ``TypeError`` for a value that is not of this class, or union of classes."""
+    kinds: tuple[type, ...] = get_args(wanted) or (wanted,)
+    name = " or ".join(kind.__name__ for kind in kinds).replace("NoneType", "None")
+
+    def check(value: object, attribute: Any, given: object) -> None:
+        if not isinstance(given, kinds):
+            raise TypeError(f"{type(value).__name__}.{attribute.name} must be {name}, not {type(given).__name__}")
+
+    return check
+
+
+def of_texts(value: object, attribute: Any, given: object) -> None:
+    """A validator of a field: raises ``TypeError`` for anything but a mapping from text to text."""
+    where = f"{type(value).__name__}.{attribute.name}"
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{where} must be a mapping from text to text, not {type(given).__name__}")
+    for name, text in cast("Mapping[object, object]", given).items():
+        if not isinstance(name, str) or not isinstance(text, str):
+            raise TypeError(f"{where} must hold text, not {name!r}: {text!r}")
 
 
 _Setter = Callable[[Any, Any], None]

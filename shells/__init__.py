@@ -1,9 +1,9 @@
 """Who runs it: the only room where the rules and the world meet.
 
 ``Runtime`` executes durable runs on trio; ``Agent`` is the same loop in memory, on trio or asyncio. Reading order:
-``perform`` (from an order to a port and back), ``drive`` (one run on trio), ``runtime``; ``agent_drive`` and ``agent``,
-with ``policies`` and ``telemetry`` as uses of its hooks and its trace; ``recording`` and ``replay``; then ``simulate``
-(a world without I/O) and ``cli`` (the command).
+``perform`` (from an order to a port and back), ``drive`` (one run on trio), ``host`` and ``runtime``, and ``answering``
+for the calls that a run waits for; ``agent_drive`` and ``agent``, with ``policies`` and ``telemetry`` as uses of its
+hooks and its trace; ``recording`` and ``replay``; then ``simulate`` (a world without I/O) and ``cli`` (the command).
 """
 
 from importlib import import_module
@@ -13,11 +13,22 @@ if TYPE_CHECKING:
     from .agent import Agent
     from .agent_hooks import AgentHooks
     from .event_stream import AgentStream
+    from .host import Host
+    from .recording import Recorder
+    from .replay import replay_file
     from .runtime import Runtime
 
-__all__ = ["Agent", "AgentHooks", "AgentStream", "Runtime"]
+__all__ = ["Agent", "AgentHooks", "AgentStream", "Host", "Recorder", "Runtime", "replay_file"]
 
-_HOMES = {"Agent": "agent", "AgentHooks": "agent_hooks", "AgentStream": "event_stream", "Runtime": "runtime"}
+_HOMES = {
+    "Agent": "agent",
+    "AgentHooks": "agent_hooks",
+    "AgentStream": "event_stream",
+    "Host": "host",
+    "Recorder": "recording",
+    "Runtime": "runtime",
+    "replay_file": "replay",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..adapters.schemas import check_with_rust
-from ..core.arguments import Accepted, prepare
-from ..core.run import Extension, Functions
+from ..core.arguments import Accepted, ToolArguments, prepare
+from ..core.run import Extension, Functions, SpecError
 from ..effects.question import Guard, Policy, Reconcile
 from ..effects.tool import Tool, ToolSpec
 from ..effects.transcript import Usage
@@ -53,8 +53,11 @@ class Host:
         return Functions(self.record_names, checks, self.fallback, self.cost)
 
     def specs(self, tools: Sequence[Tool]) -> tuple[ToolSpec, ...]:
-        """The tools as the fold knows them."""
+        """The tools as the fold knows them; raises ``SpecError`` for a policy of a tool that is not there."""
         policies, reconcilers = self.policies_of(tools), reconcilers_of(tools)
+        unknown = self.policies.keys() - {tool.spec.name for tool in tools}
+        if unknown:
+            raise SpecError(f"policies are given for tools the run does not have: {', '.join(sorted(unknown))}")
         return tuple(
             replace(tool.spec, has_policy=tool.spec.name in policies, reconciles=tool.spec.name in reconcilers)
             for tool in tools
@@ -82,6 +85,13 @@ class SchemaCheck:
 
     def __call__(self, arguments: Mapping[str, Any]) -> str:
         """Check; raises ``SchemaError`` for a schema that cannot be used."""
-        parameters = self.tool.declaration.parameters
-        found = prepare(self.tool.name, parameters, check_with_rust, coercing=False).check(dict(arguments))
+        found = self._ready.check(dict(arguments))
         return "" if isinstance(found, Accepted) else found
+
+    def wrong(self, arguments: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """The same as places and problems."""
+        return self._ready.wrong(dict(arguments))
+
+    @property
+    def _ready(self) -> ToolArguments:
+        return prepare(self.tool.name, self.tool.declaration.parameters, check_with_rust, coercing=False)

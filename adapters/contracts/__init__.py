@@ -6,7 +6,7 @@ model of it. They need the ``test`` extra: ``pip install 'turnfold[test]'``. Not
 
 from . import extra as _extra
 from .feed import FeedContract
-from .harness import Contract, FeedHarness, HandClock, Harness, JournalHarness, case
+from .harness import Contract, FeedHarness, HandClock, Harness, JournalHarness, ListedCall, case
 from .journal import JournalContract
 from .machine import JournalMachine
 from .over_store import HostStore, StoreHarness
@@ -22,6 +22,7 @@ __all__ = [
     "JournalContract",
     "JournalHarness",
     "JournalMachine",
+    "ListedCall",
     "StoreHarness",
     "case",
     "same_call",

@@ -12,16 +12,16 @@ fresh UUIDs, so one database can serve for all of them. Cases run under trio, wi
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 import trio
 
 from ...effects.feed import Feed, InputMessage
 from ...effects.journal import CallUpdate, Journal, Resume
-from ...effects.record import ToolCall
+from ...effects.record import ToolCall, Wait
 
-__all__ = ["Contract", "FeedHarness", "HandClock", "Harness", "JournalHarness", "case"]
+__all__ = ["Contract", "FeedHarness", "HandClock", "Harness", "JournalHarness", "ListedCall", "case"]
 
 
 class HandClock:
@@ -47,6 +47,25 @@ class Harness:
         return
 
 
+class ListedCall(Protocol):
+    """A call in a host's list of those that wait; see ``turnfold.adapters.stores.WaitingCall``."""
+
+    @property
+    def kind(self) -> Wait:
+        """What it waits for."""
+        ...
+
+    @property
+    def since(self) -> int:
+        """Since when, in milliseconds since the epoch."""
+        ...
+
+    @property
+    def call(self) -> ToolCall:
+        """The stored record."""
+        ...
+
+
 class JournalHarness(Harness, ABC):
     """One fresh run in the store under test."""
 
@@ -56,7 +75,10 @@ class JournalHarness(Harness, ABC):
 
     @abstractmethod
     async def external(self, update: CallUpdate) -> None:
-        """Write to an existing call as the host does (``overlay_external``)."""
+        """Write to an existing call as the host does (``overlay_external``).
+
+        A decision in the update is a compare-and-set: it may raise any exception, and then nothing is written.
+        """
 
     @abstractmethod
     async def call(self, call_id: str) -> ToolCall | None:
@@ -68,11 +90,15 @@ class JournalHarness(Harness, ABC):
 
     @abstractmethod
     def advance_clock(self, ms: int) -> None:
-        """Let time pass, as far as leases are concerned."""
+        """Let time pass, as far as leases and waiting calls are concerned."""
 
     def refuse_next(self, reason: str) -> bool:
         """Make the host refuse the next call that is submitted or paused; ``False``: this host never refuses."""
         return False
+
+    async def waiting(self) -> Sequence[ListedCall] | None:
+        """The calls of the run that wait for somebody, the longest first; nothing: this host keeps no such list."""
+        return None
 
     def other_run(self) -> "JournalHarness | None":
         """Another run in the same store, if the harness can make one."""

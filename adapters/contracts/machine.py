@@ -27,6 +27,7 @@ from ...effects.outcome import Delivered, Outcome, Suspended
 from ...effects.record import (
     Block,
     BlockKind,
+    CallCompletion,
     CallDecision,
     CallStatus,
     Completion,
@@ -36,6 +37,7 @@ from ...effects.record import (
     MediaRef,
     PlanTask,
     ToolCall,
+    waits_for,
 )
 from ...effects.transcript import Usage
 from .fixtures import new_id, snapshot
@@ -65,6 +67,7 @@ _MEDIA = st.sampled_from(
     [(), (MediaRef("a", "image/png", 1),), (MediaRef("b", "image/png"), MediaRef("a", "image/png"))]
 )
 _HANDOVERS = st.sampled_from(list(Handover))
+_FAR = 10**14
 
 _INDEXES = st.integers(0, 2)
 _EXECUTORS = st.integers(0, 1)
@@ -87,9 +90,14 @@ _SNAPSHOTS = st.tuples(
             "media": _MEDIA,
             "notes": st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["", "1"]), max_size=2),
             "arguments": st.sampled_from(["", '{"x":1}']),
+            "digest": st.sampled_from(["", "0f0f"]),
+            "expires_at": st.sampled_from([None, _FAR]),
+            "completion": st.sampled_from([None, CallCompletion("1", fixed=True)]),
             "started_at": st.sampled_from([None, 1]),
             "completed_at": st.sampled_from([None, 2]),
-            "decision": st.sampled_from([None, CallDecision(True), CallDecision(reason="no")]),
+            "decision": st.sampled_from(
+                [None, CallDecision(True), CallDecision(True, "", "{}", "0f0f", "given", _FAR, "she")]
+            ),
             "side_effects": st.booleans(),
         },
     ),
@@ -255,12 +263,14 @@ class JournalMachine(RuleBasedStateMachine):
         self._write(0, lambda mine, _: _without_answer(mine.external(update)), lambda: self._external(update))
 
     @precondition(lambda self: any(map(_is_undecided, self.model.stored.calls)))
-    @rule(index=_INDEXES, approved=st.booleans())
-    def decide(self, index: int, approved: bool) -> None:
+    @rule(index=_INDEXES, approved=st.booleans(), result=_TEXTS)
+    def decide(self, index: int, approved: bool, result: str | None) -> None:
         """The host decides a call that waits for it."""
         waiting = [call for call in self.model.stored.calls if _is_undecided(call)]
-        decision = CallDecision(approved, arguments="{}" if approved else "", reason="" if approved else "no")
-        update = CallUpdate(waiting[index % len(waiting)].id, decision=decision)
+        call = waiting[index % len(waiting)]
+        reason, arguments = ("", "{}") if approved else ("no", "")
+        decision = CallDecision(approved, reason, arguments, call.digest, result, _FAR if approved else None, "he")
+        update = CallUpdate(call.id, decision=decision)
         self._write(0, lambda mine, _: _without_answer(mine.external(update)), lambda: self._external(update))
 
     def _external(self, update: CallUpdate) -> None:
@@ -311,6 +321,11 @@ class JournalMachine(RuleBasedStateMachine):
         for call_id in self.ids:
             found, stored = await mine.call(call_id), self.model.calls.get(call_id)
             assert same_call(found, stored), f"{name} finds {found!r} and must find {stored!r}"
+        listed = await mine.waiting()
+        if listed is not None:
+            told = {(waiting.call.id, waiting.kind) for waiting in listed}
+            wanted = {(call.id, wait) for call in self.model.calls.values() if (wait := waits_for(call))}
+            assert told == wanted, f"{name} lists {told!r} as waiting and must list {wanted!r}"
 
 
 def _is_undecided(call: ToolCall) -> bool:

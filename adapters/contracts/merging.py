@@ -4,6 +4,8 @@ J1 to J4, J10, J14 and J15 of the journal suite in order, then what they leave o
 ``effects.journal.merge_call`` states; ``outside`` has the rules for what a host writes in between.
 """
 
+from typing import Any
+
 import trio
 
 from ...effects.journal import CallUpdate
@@ -65,6 +67,58 @@ class MergeCases(Contract[JournalHarness]):
         assert same_call(await find(mine, a), replace(failed, rev=2))
 
     @case
+    async def test_every_member_of_an_outcome_is_final(self, mine: JournalHarness) -> None:
+        """All of J4: parts, media, times and the end of the time to decide; they change while the call is open."""
+        executor = await Executor.begin(mine)
+        late: dict[str, Any] = {
+            "parts": '["late"]',
+            "media": (MediaRef("late", "image/png"),),
+            "started_at": T0 + 9,
+            "completed_at": T0 + 9,
+            "expires_at": T0 + 9,
+            "completion": CallCompletion('"late"', fixed=True),
+        }
+        early = {"parts": "[1]", "expires_at": T0, "started_at": T0}
+        for status, fields in (
+            (CallStatus.SUCCEEDED, {"result": "ok"}),
+            (CallStatus.FAILED, {}),
+            (CallStatus.RUNNING, {"handover": Handover.DETACHED, "result": "receipt", "payload": "1"}),
+        ):
+            for given in (early, {}):
+                first = snapshot(new_id(), 1, status, **fields, **given)
+                later = replace(first, rev=3, handover=Handover.DETACHED, **late)
+                await executor.call(first, replace(first, rev=2, status=CallStatus.SUCCEEDED, **late), later)
+                assert same_call(await find(mine, first.id), replace(first, rev=3))
+        waiting = snapshot(new_id(), 1, CallStatus.AWAITING_DECISION, **early)
+        for changed_to in (replace(waiting, rev=2, **late), snapshot(waiting.id, 3, CallStatus.RUNNING)):
+            await executor.call(waiting, changed_to)
+            assert same_call(await find(mine, waiting.id), changed_to)
+
+    @case
+    async def test_what_describes_a_call_follows_its_snapshots(self, mine: JournalHarness) -> None:
+        """Names, arguments and their digest, traits: also of a call that is settled or handed over."""
+        executor = await Executor.begin(mine)
+        described: dict[str, Any] = {
+            "parent_id": new_id(),
+            "model_call_id": new_id(),
+            "call_id": "call_other",
+            "name": "other",
+            "arguments": '{"x":2}',
+            "digest": "f0" * 8,
+            "replayable": False,
+            "side_effects": True,
+        }
+        for status, fields in (
+            (CallStatus.RUNNING, {}),
+            (CallStatus.FAILED, {"error": "boom"}),
+            (CallStatus.RUNNING, {"handover": Handover.DETACHED, "result": "receipt"}),
+        ):
+            first = snapshot(new_id(), 1, status, digest="0f" * 8, **fields)
+            newest = replace(first, rev=3, **described)
+            await executor.call(first, newest, replace(first, rev=2))
+            assert same_call(await find(mine, first.id), newest)
+
+    @case
     async def test_notes_belong_to_the_highest_revision(self, mine: JournalHarness) -> None:
         """J10: in whatever order they are written, and also after the call is settled."""
         a = new_id()
@@ -120,7 +174,7 @@ class MergeCases(Contract[JournalHarness]):
 
     @case
     async def test_everything_a_record_holds_comes_back(self, mine: JournalHarness) -> None:
-        """Media in order, parts, completion, digest, times: whatever the runtime writes, it gets again."""
+        """Media in order, parts, completion, digest, times: whatever the runtime writes, alone or in a step."""
         full = ToolCall(
             id=new_id(),
             status=CallStatus.SUCCEEDED,
@@ -146,9 +200,13 @@ class MergeCases(Contract[JournalHarness]):
             payload='{"op":1}',
             decision=CallDecision(True, "why", '{"x":2}', "0f" * 16, "given", T0 + 3, "reviewer"),
         )
-        saved = await (await Executor.begin(mine)).call(full)
+        executor = await Executor.begin(mine)
+        saved = await executor.call(full)
         assert same_call(saved, full)
         assert same_call(await find(mine, full.id), full)
+        other = replace(full, id=new_id())
+        await executor.step(changed(other))
+        assert same_call(await find(mine, other.id), other)
 
     @case
     async def test_a_record_shares_no_memory_with_its_writer(self, mine: JournalHarness) -> None:

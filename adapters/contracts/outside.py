@@ -4,6 +4,8 @@ J5 to J9 and J11 of the journal suite in order, then what they leave open. Every
 ``effects.journal.merge_call`` and ``overlay_external`` state.
 """
 
+from typing import Any
+
 from ...effects.journal import CallRejected, CallUpdate
 from ...effects.record import CallDecision, CallStatus, Handover, MediaRef, ToolCall
 from ...effects.values import replace
@@ -16,6 +18,9 @@ __all__ = ["OutsideCases"]
 
 PICTURE = MediaRef("pictures/1", "image/png", 4, "ab" * 32)
 SOUND = MediaRef("sounds/1", "audio/wav", 7)
+DIGEST = "0f" * 8
+FAR = 10**14
+"""A time that no test lives to see, in milliseconds since the epoch."""
 
 
 class OutsideCases(Contract[JournalHarness]):
@@ -116,6 +121,68 @@ class OutsideCases(Contract[JournalHarness]):
         await executor.call(snapshot(a, 4, CallStatus.INTERRUPTED, result="interrupted"))
         settled = replace(submitted, rev=4, status=CallStatus.SUCCEEDED, result="done", completed_at=T0)
         assert same_call(await find(mine, a), settled)
+
+    @case
+    async def test_a_decision_comes_back_whole(self, mine: JournalHarness) -> None:
+        """All of J11: what it is bound to, the result it gives, until when it holds, and whose it is."""
+        executor = await Executor.begin(mine)
+        for decision in (
+            CallDecision(True, "why", '{"x":2}', DIGEST, None, FAR, "reviewer"),
+            CallDecision(reason="no", digest=DIGEST, result="", by="reviewer"),
+            CallDecision(),
+        ):
+            paused = snapshot(new_id(), 1, CallStatus.AWAITING_DECISION, digest=DIGEST)
+            await executor.call(paused)
+            await mine.external(CallUpdate(paused.id, decision=decision))
+            assert same_call(await find(mine, paused.id), replace(paused, decision=decision))
+            done = replace(paused, rev=2, status=CallStatus.SUCCEEDED, result="ok")
+            other = CallDecision(not decision.approved, "other", "", "", "other", FAR + 1, "other")
+            await executor.call(replace(done, decision=other))
+            assert same_call(await find(mine, paused.id), replace(done, decision=decision))
+
+    @case
+    async def test_a_decision_is_taken_once(self, mine: JournalHarness) -> None:
+        """Decision 17: the same again is no mistake and changes nothing, and any other one is refused."""
+        executor = await Executor.begin(mine)
+        paused = snapshot(new_id(), 1, CallStatus.AWAITING_DECISION, digest=DIGEST)
+        await executor.call(paused)
+        decision = CallDecision(True, "why", '{"x":2}', DIGEST, "given", FAR, "reviewer")
+        for _ in range(2):
+            await mine.external(CallUpdate(paused.id, decision=decision))
+        others: tuple[dict[str, Any], ...] = (
+            {"approved": False},
+            {"reason": ""},
+            {"arguments": '{"x":3}'},
+            {"digest": ""},
+            {"result": None},
+            {"expires_at": None},
+            {"by": "somebody else"},
+        )
+        for other in others:
+            update = CallUpdate(paused.id, CallStatus.REJECTED, decision=replace(decision, **other))
+            await refused(mine.external(update))
+            assert same_call(await find(mine, paused.id), replace(paused, decision=decision))
+        running = replace(paused, rev=2, status=CallStatus.RUNNING, decision=decision)
+        await executor.call(running)
+        await mine.external(CallUpdate(paused.id, decision=decision))
+        await refused(mine.external(CallUpdate(paused.id, decision=replace(decision, approved=False))))
+        assert same_call(await find(mine, paused.id), running)
+
+    @case
+    async def test_a_decision_that_is_not_for_this_call_is_refused(self, mine: JournalHarness) -> None:
+        """Decision 17: a call that does not wait, other arguments, a time that is over; and nothing is stored."""
+        executor = await Executor.begin(mine)
+        waits, over = CallStatus.AWAITING_DECISION, T0 - 1
+        for call, decision in (
+            (snapshot(new_id(), 1, CallStatus.RUNNING, digest=DIGEST), CallDecision(True)),
+            (snapshot(new_id(), 1, CallStatus.INTERRUPTED, digest=DIGEST), CallDecision(True)),
+            (snapshot(new_id(), 1, waits, digest=DIGEST), CallDecision(True, digest="f0" * 8)),
+            (snapshot(new_id(), 1, waits, digest=DIGEST), CallDecision(True, expires_at=over)),
+            (snapshot(new_id(), 1, waits, digest=DIGEST, expires_at=over), CallDecision(True)),
+        ):
+            await executor.call(call)
+            await refused(mine.external(CallUpdate(call.id, CallStatus.SUCCEEDED, decision=decision)))
+            assert same_call(await find(mine, call.id), call)
 
     @case
     async def test_the_handover_and_the_payload_of_the_first_stay(self, mine: JournalHarness) -> None:

@@ -8,15 +8,25 @@ Give it the store and the clock that the store counts leases by::
             return StoreHarness(MyStore(now=clock), clock)
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from ...effects.feed import Feed, InputMessage
 from ...effects.journal import CallUpdate, Journal, Resume
 from ...effects.record import ToolCall
 from .fixtures import new_id
-from .harness import FeedHarness, HandClock, JournalHarness
+from .harness import FeedHarness, HandClock, JournalHarness, ListedCall
 
 __all__ = ["HostStore", "StoreHarness"]
+
+
+class ListedOfRun(ListedCall, Protocol):
+    """A call in the list of a whole store."""
+
+    @property
+    def run_id(self) -> str:
+        """Whose call it is."""
+        ...
 
 
 class HostStore(Protocol):
@@ -36,6 +46,10 @@ class HostStore(Protocol):
 
     async def call(self, run_id: str, call_id: str) -> ToolCall | None:
         """One record."""
+        ...
+
+    async def waiting(self, limit: int = 50, conversation: str | None = None) -> Sequence[ListedOfRun]:
+        """The calls that wait for somebody, the longest first."""
         ...
 
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:
@@ -74,6 +88,10 @@ class StoreHarness(JournalHarness, FeedHarness):
     async def call(self, call_id: str) -> ToolCall | None:
         """Look a record up."""
         return await self.store.call(self.name, call_id)
+
+    async def waiting(self) -> Sequence[ListedCall]:
+        """Those of the run among those of the store."""
+        return [listed for listed in await self.store.waiting(1000) if listed.run_id == self.name]
 
     async def load(self) -> Resume:
         """Load the run."""

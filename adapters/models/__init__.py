@@ -1,27 +1,32 @@
 """Models: providers behind their SDKs, and one without a network.
 
 Read ``factory`` for making a model and ``scripted`` for the one that tests use. A provider's wire format is one module
-(``openai_chat``, ``anthropic_messages``) with two pure halves, a request on the way out and a reader on the way back;
-``prompt`` and ``assembler`` are what all of them share, ``exchange`` is the only code that touches the network, and
-``failures`` says in one line what went wrong. ``vendors`` is data. Importing this room imports no SDK.
+(``openai_chat``, ``openai_responses``, ``anthropic_messages``, ``gemini_generate``) with two pure halves, a request on
+the way out and a reader on the way back, the larger ones' readers in a module of their own; ``prompt`` and
+``assembler`` are what all of them share, ``exchange`` and ``connections`` the only code that touches the network, and
+``failures`` says in one line what went wrong. ``vendors`` is data, and ``structured`` makes values
+of answers. Importing this room imports no SDK.
 """
 
 from .config import ConfigError, ModelConfig, Patience
 from .exchange import RemoteModel
 from .factory import make_model
 from .scripted import Reply, ScriptedModel, ScriptExhaustedError, call, fail, pause, raw, say, think
-from .vendors import VENDORS, Vendor
+from .vendors import VENDORS, Gateway, Strategy, Vendor, brands, vendor_of
 
 __all__ = [
     "VENDORS",
     "ConfigError",
+    "Gateway",
     "ModelConfig",
     "Patience",
     "RemoteModel",
     "Reply",
     "ScriptExhaustedError",
     "ScriptedModel",
+    "Strategy",
     "Vendor",
+    "brands",
     "call",
     "fail",
     "make_model",
@@ -29,4 +34,5 @@ __all__ = [
     "raw",
     "say",
     "think",
+    "vendor_of",
 ]

@@ -16,7 +16,7 @@ from ...effects.model import (
     StreamFinished,
     UsageReported,
 )
-from ...effects.transcript import ModelError, StopReason, Usage, clean_text
+from ...effects.transcript import CallPart, ModelError, StopReason, Usage, clean_text
 from ...effects.transcript.boundary import Target
 
 __all__ = ["Assembler"]
@@ -25,7 +25,7 @@ __all__ = ["Assembler"]
 class _Block:
     """A block that pieces may still come for. ``half``: the first half of a surrogate pair, whose other half is due."""
 
-    __slots__ = ("filled", "half", "id", "index", "key", "kind", "name", "redacted", "signature")
+    __slots__ = ("filled", "half", "id", "index", "key", "kind", "name", "redacted", "restated", "signature")
 
     def __init__(self, index: int, key: int | None, kind: DeltaKind, id: str, name: str) -> None:
         self.index = index
@@ -37,6 +37,7 @@ class _Block:
         self.filled = False
         self.redacted = False
         self.signature: str | None = None
+        self.restated: str | None = None
 
 
 class Assembler:
@@ -107,6 +108,29 @@ class Assembler:
         if block is not None:
             block.signature = (block.signature or "") + signature
             block.redacted = block.redacted or redacted
+
+    def sign_last(self, kind: DeltaKind, signature: str) -> None:
+        """The signature of what was said last, if that is of this kind and has none; else of a block that says nothing.
+
+        A whole one: unlike ``sign``, this never adds to another.
+        """
+        if self._last is None or self._last.kind is not kind or self._last.signature:
+            self._end_last_unless_call()
+            self._begin(None, kind)
+        self.sign(None, signature)
+
+    def hide(self, payload: str) -> None:
+        """A block that says nothing and is only there to go back to the provider."""
+        self._end_last_unless_call()
+        block = self._begin(None, DeltaKind.THINKING)
+        block.signature, block.redacted = payload, True
+        self._end(block)
+
+    def restate(self, key: int | None, arguments: str) -> None:
+        """The arguments of the call under ``key`` are these, whatever its pieces said."""
+        block = self._keyed(key)
+        if block is not None and block.kind is DeltaKind.CALL:
+            block.restated = clean_text(arguments)
 
     def is_empty(self, key: int | None) -> bool:
         """Whether the block under ``key`` is there and has no text yet."""
@@ -235,7 +259,8 @@ class Assembler:
         if self._last is block:
             self._last = None
         signature = None if block.signature is None else clean_text(block.signature)
-        self._ready.append(BlockEnded(block.index, signature, block.redacted))
+        part = None if block.restated is None else CallPart(block.id, block.name, block.restated, signature)
+        self._ready.append(BlockEnded(block.index, signature, block.redacted, part=part))
 
 
 def _differs(name: str, known: str) -> bool:

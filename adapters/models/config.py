@@ -1,20 +1,22 @@
 """What a model behind a network needs to know, checked once: ``ModelConfig``, and the typed error for what is wrong."""
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit, urlunsplit
 
 from ...effects.model import ModelRequest
 from ...effects.transcript.boundary import DEFAULT_WORDING, Target, Wording
 from ...effects.values import field, frozen, replace
-from .vendors import VENDORS, Vendor
+from .vendors import VENDORS, Gateway, Vendor, protocols_of, through, vendor_of
 
 __all__ = [
     "ConfigError",
     "ModelConfig",
     "Patience",
     "api_key_for",
+    "append_path",
     "base_url_for",
     "check_secrecy",
     "is_loopback",
@@ -43,8 +45,9 @@ class ModelConfig:
     """One model of one vendor at one address.
 
     ``options`` are members of the request body, put in last; those of a request come after them. ``max_output_tokens``
-    counts where a request has no limit of its own (0: none). ``query`` and ``headers`` go with every request. None of
-    what may hold a secret shows in ``repr``. ``key_may_travel``: whether a key may be sent to the address at all.
+    counts where a request has no limit of its own (0: none). ``pauses``: how often an answer that its provider only
+    paused is gone on with. ``query`` and ``headers`` go with every request. None of what may hold a secret shows in
+    ``repr``. ``key_may_travel``: whether a key may be sent to the address at all.
     """
 
     vendor: Vendor
@@ -55,6 +58,7 @@ class ModelConfig:
     headers: Mapping[str, str] = field(default=_NOTHING, repr=False)
     images: bool = True
     max_output_tokens: int = 0
+    pauses: int = 10
     options: Mapping[str, Any] = field(default=_NOTHING, repr=False)
     patience: Patience = Patience()
     wording: Wording = DEFAULT_WORDING
@@ -93,12 +97,22 @@ class ModelConfig:
         return tuple(secret for secret in (self.api_key, *self.query.values(), *words) if len(secret) > 3)
 
 
-def vendor_for(brand: str) -> Vendor:
-    """The vendor of that name; raises ``ConfigError`` with the names there are."""
-    vendor = VENDORS.get(brand)
-    if vendor is None:
+def vendor_for(brand: str, protocol: str = "", gateway: Gateway | None = None) -> Vendor:
+    """The vendor of that name, for one of its protocols or behind a gateway.
+
+    Raises ``ConfigError`` with the names there are.
+    """
+    if brand not in VENDORS:
         raise ConfigError(f"unknown brand {brand!r}; known are {', '.join(VENDORS)}")
-    return vendor
+    if gateway is not None and protocol:
+        raise ConfigError("a gateway names its protocol itself: leave the other one out")
+    vendor = vendor_of(brand, protocol)
+    if vendor is None:
+        known = ", ".join(protocols_of(brand))
+        raise ConfigError(
+            f"{brand} does not speak {protocol!r}, only {known}; for a server in between that does, say gateway=..."
+        )
+    return vendor if gateway is None else through(vendor, gateway)
 
 
 def api_key_for(vendor: Vendor, api_key: str | None) -> str:
@@ -122,7 +136,7 @@ def base_url_for(vendor: Vendor, base_url: str | None) -> tuple[str, dict[str, s
         raise ConfigError(f"{vendor.name} needs a base URL, such as https://example.com/v1")
     parts = _parts(text)
     path = parts.path.rstrip("/")
-    path = path.removesuffix(vendor.strips) + vendor.appends
+    path = path.removesuffix(next(filter(path.endswith, vendor.strips), "")) + vendor.appends
     return f"{parts.scheme}://{parts.netloc}{path}", dict(parse_qsl(parts.query, keep_blank_values=True))
 
 
@@ -138,6 +152,18 @@ def _parts(text: str) -> SplitResult:
     if "@" in parts.netloc:
         raise ConfigError("the base URL must not hold a user name or a password; the API key is given on its own")
     return parts
+
+
+def append_path(endpoint: str, path: str) -> str:
+    """A path below an address that may have one itself, and a query; what is escaped in either stays so.
+
+    Raises ``ConfigError`` for an address that is none and for an escape that is none.
+    """
+    parts = _parts(endpoint.strip())
+    whole = f"{parts.path.removesuffix('/')}/{path.lstrip('/')}"
+    if re.search("%(?![0-9A-Fa-f]{2})", whole):
+        raise ConfigError("the base URL is malformed: a % in its path must begin an escape such as %20")
+    return urlunsplit(parts._replace(path=whole))
 
 
 def check_secrecy(base_url: str, secret: bool, allow_http: bool) -> bool:

@@ -1,9 +1,10 @@
-"""A model behind a network: ``RemoteModel`` asks it through its vendor's SDK and streams what it says.
+"""A model behind a network: ``RemoteModel`` asks it and streams what it says.
 
-The SDK makes the request (address, headers, authentication) and gives us the open response; its retries are off, its
-redirects are off, and the environment variables it would read are overruled, so that a request depends on nothing but
-its configuration. We read the bytes ourselves: see ``sse`` for why. What is no success never reaches the SDK's own
-error handling, which would read it without bound: a hook on the HTTP client looks at every response first.
+A vendor's SDK makes the request where there is one (address, headers, authentication) and gives us the open response;
+its retries are off, its redirects are off, and the environment variables it would read are overruled, so that a request
+depends on nothing but its configuration. We read the bytes ourselves: see ``sse`` for why. What is no success never
+reaches an SDK's own error handling, which would read it without bound: a hook on the HTTP client looks at every
+response first.
 
 No scope is open across a ``yield``, and every way out closes the response: an answer that is not wanted any more must
 not keep its connection.
@@ -19,10 +20,11 @@ import trio
 
 from ...effects.model import Delta, ModelRequest
 from ...effects.transcript import ErrorKind
-from ...effects.transcript.boundary import Boundary
 from .config import ConfigError, ModelConfig, is_loopback
+from .connections import Connection
 from .failures import ModelFailureError, NoStreamError, failure, of_exception
-from .protocols import SdkClient, WireProtocol
+from .prompt import boundary_for
+from .protocols import WireProtocol
 from .reader import is_whole
 from .sse import EventDecoder, EventTooLargeError, ServerEvent
 
@@ -45,34 +47,41 @@ _ANY_URL = ("all://", "http://", "https://")
 
 
 class RemoteModel:
-    """A ``ModelPort`` on top of an SDK. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
+    """A ``ModelPort`` of a vendor. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
 
     def __init__(self, protocol: WireProtocol, config: ModelConfig, sdk: ModuleType) -> None:
         self.config = config
         self._protocol = protocol
         self._sdk = sdk
-        self._boundary = Boundary(config.target, protocol.id_rule, config.wording)
-        self._client: SdkClient | None = None
+        self._boundary = boundary_for(config, protocol.id_rule)
+        self._connection: Connection | None = None
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.config.vendor.name}, {self.config.model}, {self.config.host})"
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
-        """The deltas of one answer, the last of which is terminal; a failure is a terminal delta, never raised."""
+        """The deltas of one answer, the last of which is terminal; a failure is a terminal delta, never raised.
+
+        An answer may take several requests, where its provider pauses in the middle of its own work.
+        """
         answer: _Answer | None = None
         reader = self._protocol.reader(self.config)
         try:
             config = self._config_for(request)
             reader = self._protocol.reader(config)
-            answer = await self._ask(request, config)
-            while not reader.over:
-                events = await answer.events(GRACE_S if reader.complete else config.patience.stall_s)
-                if events is None:
-                    break
-                for event in events:
-                    for delta in reader.feed(event.name, event.data):
-                        yield delta
-            await answer.drain()
+            body: dict[str, Any] | None = self._body(request, config)
+            while body is not None:
+                answer = await self._ask(body, config)
+                while not reader.over:
+                    events = await answer.events(GRACE_S if reader.complete else config.patience.stall_s)
+                    if events is None:
+                        break
+                    for event in events:
+                        for delta in reader.feed(event.name, event.data):
+                            yield delta
+                await answer.drain()
+                await answer.aclose()
+                body = reader.resumed(body)
             last = reader.finish()
         except ModelFailureError as failed:
             last = reader.fail(failed.error)
@@ -84,9 +93,9 @@ class RemoteModel:
 
     async def aclose(self) -> None:
         """Close the connections that are kept."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.close()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.aclose()
 
     async def __aenter__(self) -> "RemoteModel":
         return self
@@ -100,10 +109,12 @@ class RemoteModel:
         except ConfigError as wrong:
             raise failure(self.config, ErrorKind.INVALID_CONFIG, str(wrong)) from None
 
-    async def _ask(self, request: ModelRequest, config: ModelConfig) -> "_Answer":
-        """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
+    def _body(self, request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
         boundary = self._boundary if config.target == self.config.target else None
-        body = self._protocol.build(request, config, boundary)
+        return self._protocol.build(request, config, boundary)
+
+    async def _ask(self, body: dict[str, Any], config: ModelConfig) -> "_Answer":
+        """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
         headers = {
             **self._protocol.headers(self._sdk, config),
             "Accept-Encoding": "identity",  # compression would hold pieces back, and can be a bomb
@@ -111,31 +122,23 @@ class RemoteModel:
         }
         seconds = config.patience.headers_s
         try:
-            client = self._connected()
-            if config.api_key != self.config.api_key:
-                client = client.with_options(api_key=config.api_key)
+            connection = self._connected()
             with trio.fail_after(seconds):
-                stream = await client.post(
-                    self._protocol.path,
-                    cast_to=object,
-                    body=body,
-                    options={"headers": headers},
-                    stream=True,
-                    stream_cls=self._sdk.AsyncStream[object],
-                )
+                path = self._protocol.path_for(config.model)
+                response = await connection.ask(path, body, headers, config.api_key)
         except trio.TooSlowError:
             phrase = f"{config.host} did not answer within {seconds:g} s"
             raise failure(config, ErrorKind.TIMEOUT, phrase) from None
         except Exception as raised:
             raise ModelFailureError(of_exception(config, raised)) from None
-        return _Answer(stream.response, config)
+        return _Answer(response, config)
 
-    def _connected(self) -> SdkClient:
-        """The SDK's client, made when it is first needed."""
-        if self._client is None:
+    def _connected(self) -> Connection:
+        """The connections, made when they are first needed."""
+        if self._connection is None:
             patience = self.config.patience
             local = is_loopback(urlsplit(self.config.base_url).hostname or "")
-            http = self._sdk.DefaultAsyncHttpxClient(
+            http = getattr(self._sdk, self._protocol.http_client)(
                 timeout=self._sdk.Timeout(
                     connect=patience.connect_s,
                     read=max(patience.headers_s, patience.stall_s),
@@ -147,8 +150,8 @@ class RemoteModel:
                 mounts=dict.fromkeys(_ANY_URL) if local else {},  # some SDKs read proxies all the same
                 event_hooks={"response": [_refuse_pages]},
             )
-            self._client = self._protocol.connect(self._sdk, self.config, http)
-        return self._client
+            self._connection = self._protocol.connect(self._sdk, self.config, http)
+        return self._connection
 
 
 async def _refuse_pages(response: Any) -> None:

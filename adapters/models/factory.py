@@ -2,17 +2,24 @@
 
 import importlib
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any
 
 from ...effects.transcript.boundary import DEFAULT_WORDING, Wording
 from .anthropic_messages import ANTHROPIC_MESSAGES
 from .config import ConfigError, ModelConfig, Patience, api_key_for, base_url_for, check_secrecy, vendor_for
 from .exchange import RemoteModel
+from .gemini_generate import GEMINI_GENERATE
 from .openai_chat import OPENAI_CHAT
+from .openai_responses import OPENAI_RESPONSES
+from .protocols import WireProtocol
+from .vendors import Gateway, Vendor
 
-__all__ = ["make_model"]
+__all__ = ["make_model", "protocol_of"]
 
-_PROTOCOLS = {protocol.name: protocol for protocol in (OPENAI_CHAT, ANTHROPIC_MESSAGES)}
+_PROTOCOLS = {
+    protocol.name: protocol for protocol in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES, GEMINI_GENERATE)
+}
 
 
 def make_model(
@@ -21,8 +28,11 @@ def make_model(
     base_url: str | None = None,
     api_key: str | None = None,
     *,
+    protocol: str = "",
+    gateway: Gateway | None = None,
     images: bool = True,
     max_output_tokens: int = 0,
+    pauses: int = 10,
     patience: Patience | None = None,
     headers: Mapping[str, str] | None = None,
     allow_http: bool = False,
@@ -31,11 +41,15 @@ def make_model(
 ) -> RemoteModel:
     """A model of a known brand; raises ``ConfigError``, a single line that says what to change.
 
-    ``images``: whether the model can see any. ``max_output_tokens`` counts where a request has no limit of its own.
-    ``allow_http`` lets a key travel unencrypted to another machine. ``options`` are members of the request body, in the
-    protocol's own words; those of a single request come after them. The vendor's SDK is imported here, not before.
+    ``protocol``: another than the brand's usual one, which it speaks as well (``vendors`` has them). ``gateway``: the
+    base URL is somebody else's server in front of the brand, and taken as it is. ``images``: whether the model can see
+    any. ``max_output_tokens`` counts where a request has no limit of its own. ``pauses``: how often an answer that its
+    provider only paused is gone on with. ``allow_http`` lets a key travel unencrypted to another machine. ``options``
+    are members of the request body, in the protocol's own words; those of a single request come after them. What the
+    protocol needs of others (an SDK) is imported here, not before.
     """
-    vendor = vendor_for(brand)
+    vendor = vendor_for(brand, protocol, gateway)
+    wire = protocol_of(vendor)
     name = model.strip()
     if not name:
         raise ConfigError(f"no model was named; say which model of {vendor.name} to use")
@@ -51,16 +65,25 @@ def make_model(
         headers=dict(headers or {}),
         images=images,
         max_output_tokens=max_output_tokens,
+        pauses=pauses,
         options=options,
         patience=patience or Patience(),
         wording=wording,
         key_may_travel=key_may_travel,
     )
-    protocol = _PROTOCOLS[vendor.protocol]
+    return RemoteModel(wire, config, _imported(wire.sdk, vendor.name))
+
+
+def protocol_of(vendor: Vendor) -> WireProtocol:
+    """The wire format that a vendor's row names; raises ``ConfigError`` for one that nobody knows."""
+    wire = _PROTOCOLS.get(vendor.protocol)
+    if wire is None:
+        raise ConfigError(f"unknown protocol {vendor.protocol!r}; known are {', '.join(_PROTOCOLS)}")
+    return wire
+
+
+def _imported(package: str, brand: str) -> ModuleType:
     try:
-        sdk = importlib.import_module(protocol.sdk)
+        return importlib.import_module(package)
     except ImportError:
-        raise ConfigError(
-            f"{vendor.name} needs the Python package {protocol.sdk}: pip install {protocol.sdk}"
-        ) from None
-    return RemoteModel(protocol, config, sdk)
+        raise ConfigError(f"{brand} needs the Python package {package}: pip install {package}") from None

@@ -3,10 +3,12 @@
 What leaves here is valid for the model and has no unpaired surrogates; a protocol only has to put it into its shape.
 """
 
+import hashlib
 import json
 import math
 import re
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, cast
 
 from ...effects.model import ModelRequest
@@ -24,12 +26,17 @@ from ...effects.transcript import (
 from ...effects.transcript.boundary import Boundary, IdRule
 from ...effects.transcript.declared import current_tools, system_prompt
 from .config import ModelConfig
+from .vendors import CallIds
 
 __all__ = [
     "arguments_of",
+    "begun_by_user",
+    "boundary_for",
     "collapsed_system",
     "data_url",
+    "level_of",
     "messages_of",
+    "nine_characters",
     "options_of",
     "reasoning_of",
     "system_update",
@@ -39,13 +46,31 @@ __all__ = [
 ]
 
 
+def boundary_for(config: ModelConfig, id_rule: IdRule) -> Boundary:
+    """What makes any transcript valid for the model: by the vendor's rule for call ids, or else the protocol's."""
+    nine = config.vendor.call_ids is CallIds.NINE
+    return Boundary(config.target, nine_characters if nine else id_rule, config.wording)
+
+
+def nine_characters(id: str) -> str:
+    """A call id of exactly nine letters and digits: itself if it is one, else a digest of it."""
+    if re.fullmatch("[a-zA-Z0-9]{9}", id):
+        return id
+    return hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()[:9] if id else ""
+
+
 def messages_of(
     request: ModelRequest, config: ModelConfig, id_rule: IdRule, boundary: Boundary | None
 ) -> tuple[Message, ...]:
     """The context as the model may see it, and the notice; without the instruction, which is the system's."""
-    boundary = boundary or Boundary(config.target, id_rule, config.wording)
+    boundary = boundary or boundary_for(config, id_rule)
     messages = boundary.fit(request.context)
     return (*messages, UserMessage(clean_text(request.notice))) if request.notice else messages
+
+
+def begun_by_user(sent: list[dict[str, Any]], opening: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is sent, for a protocol whose conversations the user begins: before an output comes the opening."""
+    return sent if not sent or sent[0].get("role") == "user" else [opening, *sent]
 
 
 def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
@@ -66,10 +91,28 @@ def options_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
     return options
 
 
-def reasoning_of(request: ModelRequest, config: ModelConfig) -> str:
-    """How hard the model shall think (``minimal``, ``low``, ``medium``, ``high`` ...); empty where nobody said."""
+def reasoning_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
+    """The members that say how hard the model shall think (``minimal``, ``low``, ``high`` ...), or not (``off``).
+
+    They are said as the vendor has them; none where nobody asked, or where the vendor has no word for it.
+    """
+    level, thinking = level_of(request, config), config.vendor.thinking
+    if level in ("", "off"):
+        return deepcopy(dict(thinking.off)) if level else {}
+    body = deepcopy(dict(thinking.on))
+    if thinking.effort:
+        *path, last = thinking.effort.split(".")
+        place = body
+        for name in path:
+            place = place.setdefault(name, {})
+        place[last] = thinking.levels.get(level, level)
+    return body
+
+
+def level_of(request: ModelRequest, config: ModelConfig) -> str:
+    """The level of reasoning that was asked for; empty where nobody asked."""
     level = {**config.options, **request.options}.get("reasoning")
-    return clean_text(level) if isinstance(level, str) and level != "off" else ""
+    return clean_text(level) if isinstance(level, str) else ""
 
 
 # What the system says.

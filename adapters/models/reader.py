@@ -56,6 +56,13 @@ class AnswerReader(ABC):
                 self._break_off(failure(self.config, ErrorKind.PROTOCOL, "a piece of the answer is not JSON").error)
         return self.answer.take()
 
+    def resumed(self, body: dict[str, Any]) -> dict[str, Any] | None:
+        """The request that goes on with an answer whose provider only paused; nothing where it has ended.
+
+        ``body`` is the request that was answered. What its successor brings is read on from here.
+        """
+        return None
+
     def report(self, value: Any) -> None:
         """The provider says that it cannot go on."""
         self._break_off(of_report(self.config, value, self.response_id))

@@ -1,21 +1,19 @@
 """What went wrong with a call through the proxy, as a ``ModelError``: one text for people, a kind for programs.
 
 The proxy's own words are shown as they are, for it is one's own server; they are bounded, on no account do they hold
-the token. Texts of the HTTP library are never used: some of them hold headers.
+the token. Texts of the HTTP library are never used: some of them hold headers. Kinds come from
+``effects.transcript.failures``.
 """
 
 import json
 import math
-import socket
-import ssl
-from collections.abc import Iterator, Mapping
-from email.utils import parsedate_to_datetime
+from collections.abc import Mapping
 from typing import Any, cast
 
-import httpx
-
 from ...effects.transcript import ErrorKind, ModelError
+from ...effects.transcript.failures import Trouble, kind_of_status, trouble_of
 from ...effects.transcript.text import clean_text
+from ...effects.transcript.waiting import retry_after_ms
 from .config import ProxyConfig
 
 __all__ = ["ABORTED", "failure", "of_exception", "of_status", "scrubbed"]
@@ -23,19 +21,6 @@ __all__ = ["ABORTED", "failure", "of_exception", "of_status", "scrubbed"]
 ABORTED = ModelError(ErrorKind.ABORTED, "Request aborted by user")
 
 _TEXT_MAX = 2_000
-
-_STATUSES = {
-    400: ErrorKind.INVALID_REQUEST,
-    401: ErrorKind.UNAUTHORIZED,
-    402: ErrorKind.QUOTA,
-    403: ErrorKind.FORBIDDEN,
-    404: ErrorKind.NOT_FOUND,
-    408: ErrorKind.TIMEOUT,
-    413: ErrorKind.OVERFLOW,
-    422: ErrorKind.INVALID_REQUEST,
-    429: ErrorKind.RATE_LIMITED,
-    504: ErrorKind.TIMEOUT,
-}
 
 
 def failure(config: ProxyConfig, kind: ErrorKind, text: str) -> ModelError:
@@ -62,9 +47,11 @@ def of_status(
     said = _reported(page) or f"{status} {phrase}".strip()
     if 300 <= status < 400:
         said += " (redirects are not followed)"
-    kind = _STATUSES.get(status, ErrorKind.UNAVAILABLE if status >= 500 else ErrorKind.PROTOCOL)
+    kind = kind_of_status(status)
     error = failure(config, kind, f"Proxy error: {said}")
-    return ModelError(kind, error.message, status, retry_after_ms=_retry_after_ms(headers.get("retry-after"), now))
+    return ModelError(
+        kind, error.message, status, retry_after_ms=retry_after_ms(headers, now, kind is ErrorKind.RATE_LIMITED)
+    )
 
 
 def _reported(page: bytes | None) -> str:
@@ -99,52 +86,30 @@ def _item(item: Any) -> str:
     return "0" if item == 0 else _spelled(item)
 
 
-def _retry_after_ms(text: str | None, now: float) -> int | None:
-    """The delay the proxy asked for, in milliseconds: it may be seconds or a date."""
-    if not text:
-        return None
-    try:
-        seconds = float(text)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(text).timestamp() - now
-        except (ValueError, TypeError, OverflowError):
-            return None
-    return max(0, round(seconds * 1000)) if math.isfinite(seconds) else None
-
-
 # What the HTTP library raises.
 
 
 def of_exception(config: ProxyConfig, raised: Exception) -> ModelError:
     """The failure behind whatever the client raised, found anywhere in its chain."""
-    chain = list(_chain(raised))
-    host = config.host
-    if any(isinstance(error, TimeoutError | httpx.TimeoutException) for error in chain):
-        return failure(config, ErrorKind.TIMEOUT, f"{host} did not answer in time")
-    if any(isinstance(error, ssl.SSLError) for error in chain):
-        text = f"no secure connection to {host}; check the proxy's URL and the certificates of this machine"
-        return failure(config, ErrorKind.TLS, text)
-    if any(isinstance(error, socket.gaierror) for error in chain):
-        return failure(config, ErrorKind.NETWORK, f"there is no host called {host}; check the proxy's URL")
-    if any(isinstance(error, ConnectionRefusedError) for error in chain):
-        return failure(config, ErrorKind.NETWORK, f"{host} refused the connection; is the proxy running?")
-    if isinstance(raised, httpx.NetworkError | httpx.RemoteProtocolError | httpx.ProxyError | OSError):
-        return failure(config, ErrorKind.NETWORK, f"the connection to {host} broke off")
-    if isinstance(raised, httpx.LocalProtocolError | httpx.UnsupportedProtocol | httpx.InvalidURL):
-        return failure(config, ErrorKind.INVALID_CONFIG, "the request cannot be sent: check the proxy's URL")
-    return failure(config, ErrorKind.PROTOCOL, f"the client failed with {type(raised).__name__}")
+    trouble = trouble_of(raised)
+    return failure(config, trouble.kind, _words(config.host, trouble, raised))
 
 
-def _chain(raised: BaseException) -> Iterator[BaseException]:
-    """The exception, what it was raised from, and the members of groups; each once."""
-    waiting, seen = [raised], set[int]()
-    while waiting:
-        error = waiting.pop(0)
-        if id(error) in seen:
-            continue
-        seen.add(id(error))
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            waiting.extend(error.exceptions)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        waiting.extend(cause for cause in (error.__cause__, error.__context__) if cause is not None)
+def _words(host: str, trouble: Trouble, raised: Exception) -> str:
+    match trouble:
+        case Trouble.TIMEOUT:
+            return f"{host} did not answer in time"
+        case Trouble.TLS:
+            return f"no secure connection to {host}; check the proxy's URL and the certificates of this machine"
+        case Trouble.NO_HOST:
+            return f"there is no host called {host}; check the proxy's URL"
+        case Trouble.REFUSED:
+            return f"{host} refused the connection; is the proxy running?"
+        case Trouble.BROKEN:
+            return f"the connection to {host} broke off"
+        case Trouble.UNSENDABLE:
+            return "the request cannot be sent: check the proxy's URL"
+        case Trouble.UNDECODABLE:
+            return f"{host} sent an answer that cannot be decoded"
+        case _:
+            return f"the client failed with {type(raised).__name__}"

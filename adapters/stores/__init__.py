@@ -24,7 +24,7 @@ from .errors import (
 )
 from .memory import MemoryStore
 from .sqlite import SqliteStore
-from .store import RunSummary, Store
+from .store import RunSummary, Store, WaitingCall
 
 __all__ = [
     "BadLogCut",
@@ -46,4 +46,5 @@ __all__ = [
     "TooLarge",
     "UnknownCall",
     "UnknownRun",
+    "WaitingCall",
 ]

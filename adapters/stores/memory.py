@@ -32,7 +32,7 @@ from .rules import (
     wall_clock,
 )
 from .signals import Signals
-from .store import RunSummary
+from .store import RunSummary, WaitingCall
 
 __all__ = ["MemoryFeed", "MemoryJournal", "MemoryStore"]
 
@@ -100,6 +100,28 @@ class MemoryStore:
         call = run and run.calls.get(call_id)
         return call and own_call(call)
 
+    async def calls(self, beginning: str, limit: int = 50) -> tuple[tuple[str, ToolCall], ...]:
+        """The calls of all runs whose ids begin so."""
+        found = [
+            (run_id, own_call(run.calls[call_id]))
+            for run_id, run in self._runs.items()
+            for call_id in run.calls
+            if call_id.startswith(beginning)
+        ]
+        found.sort(key=lambda pair: (pair[1].id, pair[0]))
+        return tuple(found[: listed(limit)])
+
+    async def waiting(self, limit: int = 50, conversation: str | None = None) -> tuple[WaitingCall, ...]:
+        """The calls that wait for somebody, the longest first."""
+        found = [
+            call
+            for run_id, run in self._runs.items()
+            if conversation in (None, run.conversation)
+            for call in run.waiting(run_id, self._now())
+        ]
+        found.sort(key=lambda call: call.since)
+        return tuple(found[: listed(limit)])
+
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:
         """Write what the host knows of a call."""
         run = self._runs.get(run_id)
@@ -109,7 +131,8 @@ class MemoryStore:
         if stored is None:
             raise UnknownCall(run_id, update.id)
         now = self._now()
-        call = run.calls[update.id] = overlaid(stored, clean_update(update), now)
+        call = overlaid(stored, clean_update(update), now)
+        run.put(call, now)
         run.touched_at = now
         return own_call(call)
 
@@ -216,7 +239,7 @@ class MemoryJournal:
         run = self._fenced(attempt)
         stored = run.calls.get(call.id)
         merged = admitted(self._admit, self._run_id, stored, self._merge(stored, call))
-        run.calls[call.id] = merged
+        run.put(merged, self._now())
         return own_call(merged)
 
     def _fenced(self, attempt: int) -> MemoryRun:
@@ -231,9 +254,9 @@ class MemoryJournal:
         for block_id in changes.removed_blocks:
             run.blocks.pop(block_id, None)
         for call_id in changes.removed_calls:
-            run.calls.pop(call_id, None)
+            run.drop(call_id)
         for call in changes.calls:
-            run.calls[call.id] = self._merge(run.calls.get(call.id), call)
+            run.put(self._merge(run.calls.get(call.id), call), self._now())
         for block in changes.blocks:
             run.blocks[block.id] = block
 

@@ -6,12 +6,12 @@ What is handed out is made here too: values are frozen, and the mappings in them
 from ...effects.feed import InputMessage
 from ...effects.journal import Resume
 from ...effects.outcome import Outcome
-from ...effects.record import Block, CallStatus, Completion, PlanTask, ToolCall
+from ...effects.record import Block, Completion, PlanTask, ToolCall, Wait, waits_for
 from ...effects.transcript import ZERO_USAGE, Usage
 from ...effects.values import frozen, replace
 from .errors import MessageChanged
-from .rules import in_resume_order
-from .store import RunSummary
+from .rules import in_resume_order, undecidable
+from .store import RunSummary, WaitingCall
 
 __all__ = ["NO_RUN", "Conversation", "MemoryRun", "Saved", "own_call", "own_message"]
 
@@ -68,6 +68,29 @@ class MemoryRun:
         self.values: dict[str, bytes] = {}
         self.blocks: dict[str, Block] = {}
         self.calls: dict[str, ToolCall] = {}
+        self.waits: dict[str, tuple[Wait, int]] = {}
+
+    def put(self, call: ToolCall, now: int) -> None:
+        """Keep a record, and since when it waits for what, if for anybody."""
+        self.calls[call.id] = call
+        wait = waits_for(call)
+        if wait is None:
+            self.waits.pop(call.id, None)
+        elif call.id not in self.waits or self.waits[call.id][0] is not wait:
+            self.waits[call.id] = (wait, now)
+
+    def drop(self, call_id: str) -> None:
+        """Forget a record."""
+        self.calls.pop(call_id, None)
+        self.waits.pop(call_id, None)
+
+    def waiting(self, run_id: str, now: int) -> list[WaitingCall]:
+        """The calls that wait for somebody, by id."""
+        found = [(kind, since, self.calls[call_id]) for call_id, (kind, since) in sorted(self.waits.items())]
+        return [
+            WaitingCall(run_id, self.conversation, kind, since, own_call(call), undecidable(call, now))
+            for kind, since, call in found
+        ]
 
     def resume(self) -> Resume:
         """All of it, for an executor."""
@@ -86,7 +109,7 @@ class MemoryRun:
 
     def summary(self, run_id: str, now: int) -> RunSummary:
         """The gist of it, for a listing."""
-        statuses = [call.status for call in self.calls.values()]
+        kinds = [kind for kind, _ in self.waits.values()]
         return RunSummary(
             run_id,
             self.conversation,
@@ -96,8 +119,9 @@ class MemoryRun:
             self.lease_until,
             held=self.lease_until is not None and now < self.lease_until,
             outcome=self.saved.outcome,
-            needs_review=statuses.count(CallStatus.NEEDS_REVIEW),
-            waiting=statuses.count(CallStatus.WAITING) + statuses.count(CallStatus.AWAITING_DECISION),
+            needs_review=kinds.count(Wait.REVIEW),
+            waiting=sum(kind.holds_up for kind in kinds),
+            outstanding=kinds.count(Wait.OUTSTANDING),
             meta=dict(self.meta),
         )
 

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from ...effects.feed import ClaimFailed, InputMessage
 from ...effects.journal import CallUpdate, RunBusy, StaleAttempt, overlay_external
-from ...effects.record import Block, CallDecision, CallStatus, Handover, ToolCall
+from ...effects.record import Block, CallDecision, CallStatus, Handover, ToolCall, Wait, waits_for
 from ...effects.transcript import clean_text
 from ...effects.values import replace
 from .errors import BadLogCut, DecisionRefused, Refusal, TooLarge
@@ -30,6 +30,7 @@ __all__ = [
     "listed",
     "overlaid",
     "random_id",
+    "undecidable",
     "wall_clock",
 ]
 
@@ -37,7 +38,7 @@ MAX_BYTES = 64 * 1024 * 1024
 """The largest single value a store takes unless told otherwise, in bytes."""
 
 MAX_LISTED = 1000
-"""The most runs or messages that one listing gives."""
+"""The most runs, calls or messages that one listing gives."""
 
 Admit = Callable[[str, ToolCall], None]
 """A host's say on a call that is about to be submitted or paused: it gets the run's id and the record, and may raise
@@ -103,8 +104,17 @@ def _check_decision(call: ToolCall, decision: CallDecision, now: int) -> None:
         raise DecisionRefused(call.id, Refusal.NOT_WAITING)
     if decision.digest and decision.digest != call.digest:
         raise DecisionRefused(call.id, Refusal.OTHER_ARGUMENTS)
-    if any(end is not None and end <= now for end in (decision.expires_at, call.expires_at)):
+    if _over(decision.expires_at, now) or _over(call.expires_at, now):
         raise DecisionRefused(call.id, Refusal.EXPIRED)
+
+
+def undecidable(call: ToolCall, now: int) -> bool:
+    """Whether the time to decide the call is over, if it waits for a decision at all."""
+    return waits_for(call) is Wait.DECISION and _over(call.expires_at, now)
+
+
+def _over(end: int | None, now: int) -> bool:
+    return end is not None and end <= now
 
 
 def admitted(admit: Admit | None, run_id: str, stored: ToolCall | None, merged: ToolCall) -> ToolCall:

@@ -1,7 +1,7 @@
 """``SqliteStore``: a store in one file, for any number of processes on one machine.
 
 Here are the host's writes and the door to the rest: ``sqlite_schema`` opens the file, ``sqlite_access`` runs
-transactions, ``sqlite_journal`` and ``sqlite_feed`` are the two ports of a run.
+transactions, ``sqlite_journal`` and ``sqlite_feed`` are the two ports of a run, ``sqlite_waiting`` finds calls in all.
 """
 
 import os
@@ -21,7 +21,8 @@ from .signals import Signals
 from .sqlite_access import Access
 from .sqlite_feed import SqliteFeed, consumed_of, decoded_message, latest_of, read_messages
 from .sqlite_journal import SqliteJournal, decoded, find_call, load_run, read_outcome, write_call
-from .store import RunSummary
+from .sqlite_waiting import find_calls, list_waiting
+from .store import RunSummary, WaitingCall
 
 __all__ = ["SqliteStore"]
 
@@ -116,6 +117,16 @@ class SqliteStore:
 
         return await self._access.read(work)
 
+    async def calls(self, beginning: str, limit: int = 50) -> tuple[tuple[str, ToolCall], ...]:
+        """The calls of all runs whose ids begin so."""
+        return await self._access.read(lambda connection: find_calls(connection, beginning, listed(limit)))
+
+    async def waiting(self, limit: int = 50, conversation: str | None = None) -> tuple[WaitingCall, ...]:
+        """The calls that wait for somebody, the longest first."""
+        return await self._access.read(
+            lambda connection: list_waiting(connection, conversation, listed(limit), self._now())
+        )
+
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:
         """Write what the host knows of a call."""
         clean = clean_update(update)
@@ -129,7 +140,7 @@ class SqliteStore:
                 raise UnknownCall(run_id, clean.id)
             now = self._now()
             call = overlaid(stored, clean, now)
-            write_call(connection, key, stored, call)
+            write_call(connection, key, stored, call, now)
             connection.execute("UPDATE run SET touched_at = ? WHERE key = ?", (now, key))
             return call
 
@@ -215,8 +226,9 @@ class SqliteStore:
 _SUMMARY = """
 SELECT run.id, run.conversation, run.created_at, max(run.touched_at, coalesce(head.saved_at, 0)), run.attempt,
     run.lease_until, run.meta, head.outcome,
-    (SELECT count(*) FROM resting WHERE run = run.key AND needs_review),
-    (SELECT count(*) FROM resting WHERE run = run.key AND NOT needs_review)
+    (SELECT count(*) FROM resting WHERE run = run.key AND wait = 'review'),
+    (SELECT count(*) FROM resting WHERE run = run.key AND wait IN ('decision', 'result')),
+    (SELECT count(*) FROM resting WHERE run = run.key AND wait = 'outstanding')
 FROM run LEFT JOIN head ON head.run = run.key
 """
 _RUN = _SUMMARY + "WHERE run.id = ?"
@@ -224,8 +236,12 @@ _RUNS = _SUMMARY + "ORDER BY run.touched_at DESC, run.key DESC LIMIT ?"
 _RUNS_OF_CONVERSATION = _SUMMARY + "WHERE run.conversation = ? ORDER BY run.touched_at DESC, run.key DESC LIMIT ?"
 
 
-def _summary(row: tuple[str, str, int, int, int, int | None, bytes, bytes | None, int, int], now: int) -> RunSummary:
-    run_id, conversation, created_at, updated_at, attempt, lease_until, meta, outcome, needs_review, waiting = row
+_Row = tuple[str, str, int, int, int, int | None, bytes, bytes | None, int, int, int]
+
+
+def _summary(row: _Row, now: int) -> RunSummary:
+    run_id, conversation, created_at, updated_at, attempt, lease_until, meta, outcome, *counts = row
+    needs_review, waiting, outstanding = counts
     return RunSummary(
         run_id,
         conversation,
@@ -237,6 +253,7 @@ def _summary(row: tuple[str, str, int, int, int, int | None, bytes, bytes | None
         outcome=read_outcome(run_id, outcome),
         needs_review=needs_review,
         waiting=waiting,
+        outstanding=outstanding,
         meta=_meta_of(run_id, meta),
     )
 

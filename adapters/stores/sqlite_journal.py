@@ -19,7 +19,7 @@ from ...effects.codec import (
 )
 from ...effects.journal import Begun, Changes, LogChange, Resume, Step, merge_call
 from ...effects.outcome import Outcome
-from ...effects.record import CallStatus, Completion, PlanTask, ToolCall, validate_call
+from ...effects.record import Completion, PlanTask, ToolCall, validate_call, waits_for
 from ...effects.transcript import Usage
 from ...effects.values import replace
 from .errors import CorruptRow
@@ -51,7 +51,8 @@ class SqliteJournal:
             stored = None if raw is None else decoded(decode_call, raw, self._run_id, "call", call.id)
             merged = merge_call(stored, call)
             if merged is not stored:
-                write_call(connection, key, stored, admitted(self._admit, self._run_id, stored, merged))
+                admitted(self._admit, self._run_id, stored, merged)
+                write_call(connection, key, stored, merged, self._now())
             return merged
 
         return await self._access.write(work)
@@ -127,7 +128,7 @@ class SqliteJournal:
             stored = find_call(connection, self._run_id, key, call.id)
             merged = merge_call(stored, call)
             if merged is not stored:
-                write_call(connection, key, stored, merged)
+                write_call(connection, key, stored, merged, self._now())
         for block in changes.blocks:
             connection.execute(_WRITE_BLOCK, (key, block.id, block.position, encode(block)))
 
@@ -153,23 +154,17 @@ plan = coalesce(excluded.plan, plan), completion = excluded.completion, outcome 
 """
 
 
-def write_call(connection: sqlite3.Connection, key: int, stored: ToolCall | None, merged: ToolCall) -> None:
-    """Store a merged record in the place of the stored one."""
+def write_call(connection: sqlite3.Connection, key: int, stored: ToolCall | None, merged: ToolCall, now: int) -> None:
+    """Store a merged record in the place of the stored one, and since when it waits for what, if for anybody."""
     connection.execute(_WRITE_CALL, (key, merged.id, encode(merged)))
-    before = None if stored is None else _RESTING.get(stored.status)
-    after = _RESTING.get(merged.status)
+    before, after = stored and waits_for(stored), waits_for(merged)
     if after == before:
         return
     connection.execute("DELETE FROM resting WHERE run = ? AND call = ?", (key, merged.id))
     if after is not None:
-        connection.execute("INSERT INTO resting (run, call, needs_review) VALUES (?, ?, ?)", (key, merged.id, after))
-
-
-_RESTING: dict[str, bool] = {
-    CallStatus.WAITING: False,
-    CallStatus.AWAITING_DECISION: False,
-    CallStatus.NEEDS_REVIEW: True,
-}
+        connection.execute(
+            "INSERT INTO resting (run, call, wait, since) VALUES (?, ?, ?, ?)", (key, merged.id, after.value, now)
+        )
 
 
 def _write_log(connection: sqlite3.Connection, key: int, log: str, change: LogChange) -> None:

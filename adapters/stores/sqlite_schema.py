@@ -6,15 +6,18 @@ a step in ``_MIGRATIONS`` that leads to it.
 
 Everything of a run hangs on a small integer key. A log is a row an entry, so that a step writes what is new and nothing
 else; entries lie in the order they came, since a table grows best at its end. What a step replaces is one row beside
-the run's, so that an attempt and its leases never rewrite it. ``resting`` repeats which calls wait for somebody or need
-review, so that a listing need not read all calls; an index would cost every write of a call, and this only those that
-enter or leave.
+the run's, so that an attempt and its leases never rewrite it. ``resting`` repeats which calls wait for somebody, for
+what and since when, so that a listing need not read all calls; an index would cost every write of a call, and this only
+those that enter or leave.
 """
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
 
+from ...effects.codec import DecodeError, decode_call
+from ...effects.record import waits_for
 from .errors import CannotOpen, NewerSchema, NotOurDatabase, StoreLocked
 
 __all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "is_busy", "open_database"]
@@ -92,7 +95,46 @@ CREATE TABLE consumed (
 ) WITHOUT ROWID;
 """
 
-_MIGRATIONS = (_CREATE,)
+_RESTING = """
+DROP TABLE resting;
+CREATE TABLE resting (
+    run INTEGER NOT NULL,
+    call TEXT NOT NULL,
+    wait TEXT NOT NULL,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (run, call)
+) WITHOUT ROWID;
+CREATE INDEX resting_by_since ON resting (since, run, call);
+"""
+
+
+def _script(text: str) -> "Migration":
+    def migrate(connection: sqlite3.Connection) -> None:
+        for statement in text.split(";"):
+            connection.execute(statement)
+
+    return migrate
+
+
+def _fill_resting(connection: sqlite3.Connection) -> None:
+    """Layout 2 says for what a call waits, and since when: no earlier than its run was last touched, for all we know.
+
+    A record that cannot be read is left for whoever asks for it.
+    """
+    for key, touched_at, call_id, raw in connection.execute(
+        "SELECT run.key, run.touched_at, call.id, call.data FROM run JOIN call ON call.run = run.key"
+    ):
+        try:
+            wait = waits_for(decode_call(raw))
+        except (DecodeError, TypeError):
+            continue
+        if wait is not None:
+            connection.execute("INSERT INTO resting VALUES (?, ?, ?, ?)", (key, call_id, wait.value, touched_at))
+
+
+Migration = Callable[[sqlite3.Connection], None]
+
+_MIGRATIONS: tuple[tuple[Migration, ...], ...] = ((_script(_CREATE),), (_script(_RESTING), _fill_resting))
 """What leads from each layout to the next, starting with an empty file."""
 
 SCHEMA_VERSION = len(_MIGRATIONS)
@@ -186,9 +228,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
     """All missing steps in one transaction, under the lock: another process may have been faster."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for script in _MIGRATIONS[_version(connection, path) :]:
-            for statement in script.split(";"):
-                connection.execute(statement)
+        for steps in _MIGRATIONS[_version(connection, path) :]:
+            for migrate in steps:
+                migrate(connection)
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")

@@ -10,10 +10,10 @@ from typing import Protocol, Self
 from ...effects.feed import NO_META, Feed, InputMessage
 from ...effects.journal import CallUpdate, Journal, Resume
 from ...effects.outcome import Outcome
-from ...effects.record import CallDecision, ToolCall
+from ...effects.record import CallDecision, ToolCall, Wait
 from ...effects.values import frozen
 
-__all__ = ["RunSummary", "Store"]
+__all__ = ["RunSummary", "Store", "WaitingCall"]
 
 
 @frozen
@@ -22,7 +22,8 @@ class RunSummary:
 
     ``attempt`` is the newest attempt (0: none began); ``lease_until`` is set while an executor has not given its lease
     back, and ``held`` says whether that lease is still live. ``updated_at`` moves with steps, attempts and the host's
-    writes. ``needs_review`` and ``waiting`` count calls. ``meta`` is the host's own and never interpreted.
+    writes. ``waiting`` counts the calls that hold the run up, ``needs_review`` and ``outstanding`` the others that wait
+    for somebody (see ``effects.record.Wait``). ``meta`` is the host's own and never interpreted.
     """
 
     run_id: str
@@ -35,7 +36,24 @@ class RunSummary:
     outcome: Outcome | None = None
     needs_review: int = 0
     waiting: int = 0
+    outstanding: int = 0
     meta: Mapping[str, str] = NO_META
+
+
+@frozen
+class WaitingCall:
+    """A call that waits for somebody, and for what.
+
+    ``since`` is when it began to, in milliseconds since the epoch. ``expired``: nobody may decide it any more, and it
+    counts as rejected when its run is resumed.
+    """
+
+    run_id: str
+    conversation: str
+    kind: Wait
+    since: int
+    call: ToolCall
+    expired: bool = False
 
 
 class Store(Protocol):
@@ -71,6 +89,14 @@ class Store(Protocol):
 
     async def call(self, run_id: str, call_id: str) -> ToolCall | None:
         """The merged record of one call, or nothing."""
+        ...
+
+    async def calls(self, beginning: str, limit: int = 50) -> tuple[tuple[str, ToolCall], ...]:
+        """The calls of all runs whose ids begin so, with the ids of their runs, in the order of both; at most 1000."""
+        ...
+
+    async def waiting(self, limit: int = 50, conversation: str | None = None) -> tuple[WaitingCall, ...]:
+        """The calls that wait for somebody (of the runs of one conversation), the longest first; at most 1000."""
         ...
 
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:

@@ -5,7 +5,8 @@ single dialect), ``coercion`` (arguments in the wrong clothes), ``wording`` (the
 is a library's, which is handed in (``effects.schema``). ``keywords``, ``numbers`` and ``received`` serve the others.
 """
 
+from .coercion import too_deep
 from .prepared import DEPTH_MAX, LINES_MAX, Accepted, ToolArguments, prepare
 from .received import RECEIVED_MAX
 
-__all__ = ["DEPTH_MAX", "LINES_MAX", "RECEIVED_MAX", "Accepted", "ToolArguments", "prepare"]
+__all__ = ["DEPTH_MAX", "LINES_MAX", "RECEIVED_MAX", "Accepted", "ToolArguments", "prepare", "too_deep"]

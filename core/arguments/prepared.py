@@ -57,8 +57,7 @@ class ToolArguments:
         ``arguments`` are JSON of any kind, not only an object. Text in them should be clean (decision 45).
         """
         if too_deep(arguments, self.depth_max):
-            deep = f"must not be nested more than {self.depth_max} levels deep"
-            return self._error([("root", deep)], "(nested too deep to be shown)")
+            return self._error([self._too_deep], "(nested too deep to be shown)")
         document, schema = self.probe.document, self.probe.schema
         value = with_defaults(document, arguments) if self.defaulting else arguments
         if schema.accepts(value):
@@ -71,6 +70,18 @@ class ToolArguments:
             if schema.accepts(value):
                 return Accepted(value)
         return self._error(lines(self.probe, value), received(arguments))
+
+    def wrong(self, arguments: Any) -> tuple[Line, ...]:
+        """What is wrong with arguments that a person wrote, as places and problems; nothing is made to fit."""
+        if too_deep(arguments, self.depth_max):
+            return (self._too_deep,)
+        if self.probe.schema.accepts(arguments):
+            return ()
+        return tuple(islice(lines(self.probe, arguments), LINES_MAX))
+
+    @property
+    def _too_deep(self) -> Line:
+        return "root", f"must not be nested more than {self.depth_max} levels deep"
 
     def _error(self, wrong: Iterable[Line], shown: str) -> str:
         listed = "\n".join(f"  - {path}: {problem}" for path, problem in islice(wrong, LINES_MAX))

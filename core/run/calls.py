@@ -10,6 +10,7 @@ from typing import Any
 
 from ...effects.display import UpsertBlock
 from ...effects.journal import CallSaved
+from ...effects.outcome import Failed, FailureKind
 from ...effects.record import Block, CallCompletion, CallStatus, Handover, ToolCall
 from ...effects.tool import (
     Await,
@@ -43,7 +44,7 @@ from .phases import (
     Recovering,
 )
 from .process import block_view
-from .records import NotJson, interrupted_outcome, json_text, model_content, result_fields, result_message
+from .records import NotJson, interrupted_outcome, json_text, model_content, paused, result_fields, result_message
 from .spec import Rules
 from .state import Batch, LiveCall, RunState
 
@@ -79,9 +80,13 @@ def conclude(state: RunState, live: LiveCall, **fields: Any) -> RunState:
 
 def _write(state: RunState, live: LiveCall, **fields: Any) -> RunState:
     record = replace(live.record, rev=live.record.rev + 1, **fields)
-    if isinstance(state.life, Closing) and not state.life.writable:
+    if not _writable(state):
         return put(state, replace(live, record=record, phase=CallSettled()))
     return put(state, replace(live, record=record, phase=CallSettling()), owed=True)
+
+
+def _writable(state: RunState) -> bool:
+    return not isinstance(state.life, Closing) or state.life.writable
 
 
 def fail_call(state: RunState, live: LiveCall, error: str) -> RunState:
@@ -118,10 +123,18 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, record_id: st
             return never_started(state, live, rules)
         case CallStarting():
             return put(state, replace(live, phase=CallRunning()), owed=True, view=False)
+        case CallHandingOver() if paused(record) and _was_cancelled(state):
+            return never_started(state, live, rules)
         case CallSettling() | CallHandingOver():
             return _settled(state, live, rules)
         case _:
             return put(state, live, view=False)
+
+
+def _was_cancelled(state: RunState) -> bool:
+    """Whether nobody is asked any more, so that a call that was being paused is given up as well."""
+    life = state.life
+    return isinstance(life, Closing) and isinstance(life.outcome, Failed) and life.outcome.kind is FailureKind.CANCELLED
 
 
 def _settled(state: RunState, live: LiveCall, rules: Rules) -> RunState:
@@ -153,7 +166,7 @@ def on_call_refused(state: RunState, record_id: str, reason: str) -> RunState:
     live = state.batch.live[record_id]
     assert isinstance(live.phase, CallHandingOver)
     live = replace(live, record=replace(live.phase.back, rev=live.record.rev), writing=None)
-    return fail_call(state, live, reason)
+    return fail_call(state, live, without_nul(reason))
 
 
 def on_tool_answer(
@@ -239,7 +252,7 @@ def cut_calls(state: RunState, rules: Rules) -> RunState:
         match live.phase:
             case CallQueued() | CallCleared() | CallAsking(ticket=None) | CallRunning(ticket=None):
                 state = never_started(state, live, rules)
-            case CallHandingOver(back=back) if live.writing is None:
+            case CallHandingOver(back=back) if live.writing is None and _writable(state):
                 state = never_started(state, replace(live, record=replace(back, rev=live.record.rev)), rules)
             case CallReconciling(ticket=None):
                 state = by_traits(state, live, rules)
@@ -261,8 +274,8 @@ def abandon_writes(state: RunState, words: Words) -> RunState:
             case CallStarting() | CallSettling():
                 state = put(state, replace(live, phase=CallSettled()))
             case CallHandingOver(back=back):
-                record = replace(back, rev=live.record.rev + 1, status=CallStatus.FAILED, error=words.not_handed_over)
-                state = put(state, replace(live, record=record, phase=CallSettled()))
+                live = replace(live, record=replace(back, rev=live.record.rev))
+                state = fail_call(state, live, words.not_handed_over)
             case _:
                 continue
     return state

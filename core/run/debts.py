@@ -116,8 +116,11 @@ def _call(state: RunState, rules: Rules, live: dict[str, LiveCall], record_id: s
             live[record_id] = replace(call, writing=call.record.rev)
         case CallRunning(ticket=None) if call.index < first and _time_to_spare(state):
             ticket = desk.issue(RunTool, record_id)
-            desk.orders.append(RunTool(ticket, _invocation(state, call, can_suspend=True)))
-            limit = time_limit(rules, _part(state, call).name)
+            name = _part(state, call).name
+            # A call that would end the run cannot wait for anybody (decision 18).
+            can_suspend = not rules.tools[name].completion
+            desk.orders.append(RunTool(ticket, _invocation(state, call, can_suspend)))
+            limit = time_limit(rules, name)
             live[record_id] = replace(call, phase=CallRunning(ticket, until=limit and state.clock.now + limit))
         case CallAsking(ticket=None):
             ticket = desk.issue(AskPolicy, record_id)

@@ -14,7 +14,7 @@ from ..loop import Acting, begin, startable
 from ..text import fill
 from .calls import fail_call, never_started, put, tool_name
 from .phases import CallAsking, CallCleared, CallHandingOver, CallStarting, Closing
-from .records import NotJson, json_text, parse_arguments
+from .records import NotJson, clean_notes, json_text, parse_arguments
 from .spec import Rules
 from .state import LiveCall, RunState
 
@@ -92,7 +92,7 @@ def _start(state: RunState, live: LiveCall, policy: CallPolicy, rules: Rules) ->
             record,
             replayable=record.replayable if policy.replayable is None else policy.replayable,
             side_effects=record.side_effects if policy.side_effects is None else policy.side_effects,
-            notes={**record.notes, **policy.notes},
+            notes={**record.notes, **clean_notes(policy.notes)},
         )
         live = replace(live, record=record)
         if policy.submit is not None or policy.confirm is not None:

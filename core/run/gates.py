@@ -45,13 +45,13 @@ def advance(state: RunState, rules: Rules) -> RunState:
     state = _look_at_the_clock(state, rules)
     while True:
         before = state
-        if state.extended.failed and not isinstance(state.life, Closing):
+        if state.extended.failed and isinstance(state.life, Recovering | Opening | Working):
             state = fail(state, rules, FailureKind.EXTENSION, state.extended.failed)
         match state.life:
             case Recovering() as life:
                 state = _after_recovery(state, life, rules)
             case Opening():
-                state = _after_opening(state)
+                state = _after_opening(state, rules)
             case Working():
                 state = _turn(state, rules)
             case Closing():
@@ -109,7 +109,7 @@ def _waits_for(state: RunState) -> tuple[str, ...]:
     return tuple(live.record.id for live in state.batch.live.values() if waiting(live.record, now))
 
 
-def _after_opening(state: RunState) -> RunState:
+def _after_opening(state: RunState, rules: Rules) -> RunState:
     assert isinstance(state.life, Opening)
     feed = state.feed
     if isinstance(feed.watch, Unwatched) and not feed.watch.wanted:
@@ -120,7 +120,8 @@ def _after_opening(state: RunState) -> RunState:
         if feed.claim is None:
             return want_claim(state, feed.after, feed.claimed)
         return state
-    return replace(state, life=Working())
+    poll_at = state.clock.now + rules.spec.limits.poll_ms
+    return replace(state, life=Working(), clock=replace(state.clock, poll_at=poll_at))
 
 
 def _turn(state: RunState, rules: Rules) -> RunState:
@@ -206,7 +207,9 @@ def _between_iterations(state: RunState, phase: BetweenIterations, rules: Rules)
     if phase.poll is None:
         waits_for = _waits_for(state)
         if waits_for:
-            return close_run(state, rules, Suspended(waits_for, state.feed.claimed), save=False)
+            # A step tells how long the run has taken, which nothing else would save.
+            timed = bool(rules.spec.limits.run_ms)
+            return close_run(state, rules, Suspended(waits_for, state.feed.claimed), save=timed)
         state = take_up(state)
         if state.batch.open:
             return replace(state, turn=replace(state.turn, phase=Looping(phase.mark)))

@@ -89,6 +89,8 @@ def reject(state: RunState, rules: Rules) -> RunState:
     if rules.functions.fallback is not None:
         return fall_back(state, rules, Reason.BUDGET_EXHAUSTED if spent else Reason.CORRECTIONS_EXHAUSTED)
     if spent:
+        # Said once: a run that is resumed goes on from there, with newer input or with another answer.
+        state = record_charge(replace(state, goal=replace(state.goal, charged=log_length(state))))
         text = f"the model gave no valid output in the last of the turn's {state.turn.iterations} iterations"
         return fail(state, rules, FailureKind.TOOL_LIMIT, text)
     return state

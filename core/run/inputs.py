@@ -69,7 +69,7 @@ def on_claimed(state: RunState, event: InputClaimed, rules: Rules) -> RunState:
     if isinstance(state.life, Opening):
         if claim.boundary != through or not claim.messages:
             return _breach(state, rules, f"the feed did not repeat the claim up to {through}: it gave {_told(claim)}")
-        return replace(state, life=Opening(replayed=True))
+        return replace(state, life=Opening(replayed=True), turn=replace(state.turn, claim=claim.messages))
     if not claim.messages:
         return _breach(state, rules, f"the feed claimed no messages above {after}")
     if not after < claim.boundary <= through:

@@ -21,6 +21,7 @@ class EntryKind(StrEnum):
     RESULTS = "results"
     SUPERSEDED = "superseded"
     REJECTED = "rejected"
+    VOIDED = "voided"
 
 
 @frozen

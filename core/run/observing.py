@@ -23,14 +23,23 @@ def begin_extensions(state: RunState, rules: Rules) -> RunState:
     return _instruct(observe(state, rules, "start", lambda extension, _: extension.start(), anew=True), rules)
 
 
-def restore_extensions(state: RunState, rules: Rules, values: Mapping[str, bytes]) -> RunState:
-    """The slices as saved; raises ``DecodeError`` unless set-up and checkpoint have the same ones (RT-17, RT-22)."""
+def restore_extensions(state: RunState, rules: Rules, values: Mapping[str, bytes], begun: bool) -> RunState:
+    """The slices as saved; raises ``DecodeError`` unless set-up and checkpoint have the same ones (RT-17, RT-22).
+
+    A run that has not ``begun``, whose model never gave an output, may have saved none: they are new in any case.
+    """
     stored = {name.removeprefix(SLICE): raw for name, raw in values.items() if name.startswith(SLICE)}
     slices: dict[str, Any] = {}
     for extension in rules.extensions:
         name = extension.name
         if not extension.stateful:
-            slices[name] = extension.start()
+            try:
+                slices[name] = extension.start()
+            except Exception as error:
+                return _failed(state, extension, "start", error)
+            continue
+        if not begun:
+            stored.pop(name, None)
             continue
         if name not in stored:
             raise DecodeError(f"it has no state for extension {name!r}")
@@ -40,11 +49,15 @@ def restore_extensions(state: RunState, rules: Rules, values: Mapping[str, bytes
             raise DecodeError(f"the state of extension {name!r} cannot be restored: {_told(error)}") from error
     if stored:
         raise DecodeError(f"it has state for extension {min(stored)!r}, which is not registered")
+    if not begun:
+        return begin_extensions(state, rules)
     return _instruct(replace(state, extended=replace(state.extended, slices=slices)), rules)
 
 
 def _instruct(state: RunState, rules: Rules) -> RunState:
     """What the extensions add to the instruction, each in a paragraph of its own (RT-25)."""
+    if state.extended.failed:
+        return state
     texts: list[str] = []
     for extension in rules.extensions:
         try:

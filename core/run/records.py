@@ -11,6 +11,7 @@ from ...effects.tool import ToolResult
 from ...effects.transcript import CallPart, Content, Sealed, TextPart, ToolResultMessage, parts_of, without_nul
 from ...effects.transcript.encoding import decode_content, encode_content
 from ...effects.values import UNSET
+from ..arguments import DEPTH_MAX, too_deep
 from ..text import Words, fill
 from .spec import Rules
 
@@ -40,6 +41,11 @@ def call_record(rules: Rules, part: CallPart, name: str, record_id: str, model_c
     )
 
 
+def clean_notes(notes: Mapping[str, str]) -> dict[str, str]:
+    """Notes of a host's as records keep them (decision 45: cleaned where they enter)."""
+    return {without_nul(name): without_nul(text) for name, text in notes.items()}
+
+
 def interrupted_outcome(words: Words, replayable: bool, side_effects: bool) -> tuple[CallStatus, str]:
     """What becomes of a call that started and did not finish, by its traits (HO-05)."""
     if side_effects and not replayable:
@@ -47,14 +53,24 @@ def interrupted_outcome(words: Words, replayable: bool, side_effects: bool) -> t
     return CallStatus.INTERRUPTED, words.interrupted_replayable if replayable else words.interrupted
 
 
+_TOO_DEEP = f"they are nested more than {DEPTH_MAX} levels deep"
+
+
 def parse_arguments(text: str) -> Mapping[str, Any] | str:
-    """The arguments as an object, or what is wrong with them; blank text is an empty object (decisions 12 and 43)."""
+    """The arguments as an object, or what is wrong with them; blank text is an empty object (decisions 12 and 43).
+
+    How deep they may be nested does not depend on how deep the caller is, so they are the same whenever they are read.
+    """
     if not text.strip():
         return {}
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
         return f"they are not valid JSON ({error})"
+    except RecursionError:
+        return _TOO_DEEP
+    if too_deep(value, DEPTH_MAX):
+        return _TOO_DEEP
     if not isinstance(value, dict):
         return f"expected a JSON object, got {type(value).__name__}"
     return cast("Mapping[str, Any]", value)

@@ -34,7 +34,7 @@ from .phases import (
 )
 from .process import block_view, show
 from .records import effective_arguments, parse_arguments, paused
-from .saving import cut_last
+from .saving import cut_last, record_superseded
 from .spec import Rules
 from .state import Batch, Goal, LiveCall, LogTail, RunState, Saving
 from .superseding import completes, void_output
@@ -45,7 +45,8 @@ def restore(state: RunState, event: AttemptBegun, rules: Rules) -> RunState:
     resume = event.begun.resume
     cancelled = isinstance(state.life, Beginning) and state.life.cancelled is not None
     if resume.state is None and not resume.logs:
-        state = replace(state, life=Recovering(), turn=replace(state.turn, phase=BetweenTurns()))
+        # Nothing is restored, so no observer is told of it.
+        state = replace(state, life=Recovering(told=True), turn=replace(state.turn, phase=BetweenTurns()))
         if cancelled:
             return state
         return begin_extensions(replace(state, extended=replace(state.extended, agent=rules.agent)), rules)
@@ -55,7 +56,8 @@ def restore(state: RunState, event: AttemptBegun, rules: Rules) -> RunState:
         seen = Keys(raw.decode() for raw in resume.logs.get("seen", ()))
         if not cancelled:
             # A run that is only to be settled and ended needs neither its tools nor its extensions (decision 40).
-            state = _compare_agent(restore_extensions(state, rules, resume.values), resume, rules)
+            state = restore_extensions(state, rules, resume.values, begun=bool(entries))
+            state = _compare_agent(state, resume, rules)
         state = _remember(state, resume, head, entries, seen)
         return _continue(state, resume, head, entries, rules)
     except (DecodeError, UnicodeDecodeError) as error:
@@ -116,6 +118,8 @@ def _continue(state: RunState, resume: Resume, head: Head, entries: list[Entry],
         return _go_on(state, resume, entries, BetweenTurns())
     if last.kind is EntryKind.REJECTED:
         return _go_on(state, resume, entries, Rerunning(last.items, state.saving.mark), replay)
+    if last.kind is EntryKind.VOIDED:
+        return _go_on(state, resume, entries, Rerunning((), state.saving.mark), replay)
     if last.kind is not EntryKind.OUTPUT:
         raise DecodeError(f"its log ends with an entry of kind {last.kind.value!r}, which no release writes there")
     message = last.items[-1].open() if last.items else None
@@ -146,7 +150,9 @@ def _delivered(state: RunState, resume: Resume, entries: list[Entry], message: A
     state = replace(state, turn=replace(state.turn, turns=0), goal=goal)
     if active is not None and not active.fixed and active.source is not CompletionSource.FALLBACK:
         context = state.loop.context
+        # What the cut leaves at the end of the log is no output, so the verdict stands there, as after every other one.
         state = cut_last(replace(state, loop=replace(state.loop, context=context.cut(len(context) - 1))))
+        state = record_superseded(state)
     return _go_on(state, resume, entries, BetweenTurns(delivered=outcome))
 
 

@@ -10,7 +10,7 @@ from .ending import fail
 from .goal import Reason, activate, charge, corrections_left, fall_back, final_iteration
 from .phases import Concluding, Rerunning, Reviewing
 from .process import keep_text
-from .records import NotJson, json_text
+from .records import NotJson, clean_notes, json_text
 from .requests import request_for
 from .saving import record_rejected, touch
 from .spec import Rules
@@ -37,6 +37,8 @@ def on_verdict(state: RunState, event: VerdictGiven | QuestionFailed | QuestionC
     """The guard has spoken; its notes are saved whatever it says (N-06). A guard that fails ends the run."""
     phase = state.turn.phase
     assert isinstance(phase, Reviewing)
+    # The question is answered, so there is nothing to withdraw when the run ends here.
+    state = replace(state, turn=replace(state.turn, phase=replace(phase, ticket=None)))
     match event:
         case VerdictGiven(verdict=verdict):
             return _rule(_annotate(state, verdict), phase, verdict, rules)
@@ -57,7 +59,7 @@ def _annotate(state: RunState, verdict: Verdict) -> RunState:
         notes = wanted.pop(record.id, None)
         if notes is None:
             continue
-        noted = replace(record, rev=record.rev + 1, notes={**record.notes, **notes})
+        noted = replace(record, rev=record.rev + 1, notes={**record.notes, **clean_notes(notes)})
         process = replace(state.process, calls=state.process.calls.cut(place).extend((noted, *calls[place + 1 :])))
         saving = replace(state.saving, calls={**state.saving.calls, noted.id: noted})
         state = touch(replace(state, process=process, saving=saving))
@@ -84,10 +86,13 @@ def _rule(state: RunState, phase: Reviewing, verdict: Verdict, rules: Rules) -> 
 
 
 def _correct(state: RunState, phase: Reviewing, prompt: str, rules: Rules) -> RunState:
-    """The text is rejected: ask again while corrections are left, else fall back, else fail (RT-13, RT-14)."""
+    """The text is rejected: ask again while corrections are left, else fall back, else fail (RT-13, RT-14).
+
+    The verdict is saved in any case, so nobody reviews the text again: a run that failed is resumed with the prompt.
+    """
     spent = final_iteration(state, rules)
+    item = Sealed.of(UserMessage(prompt, timestamp=state.clock.now))
     if not spent and corrections_left(state, rules):
-        item = Sealed.of(UserMessage(prompt, timestamp=state.clock.now))
         state = keep_text(record_rejected(charge(state), item), phase.text, Standing.REJECTED)
         length = len(state.loop.context)
         turn = replace(
@@ -99,7 +104,7 @@ def _correct(state: RunState, phase: Reviewing, prompt: str, rules: Rules) -> Ru
     if rules.functions.fallback is not None:
         reason = Reason.BUDGET_EXHAUSTED if spent else Reason.GUARD_REJECTED
         return _end(fall_back(state, rules, reason), phase)
-    state = keep_text(state, phase.text, Standing.REJECTED)
+    state = keep_text(record_rejected(state, item), phase.text, Standing.REJECTED)
     return fail(state, rules, FailureKind.GUARD_REJECTED, "the guard rejected the text, and no correction was left")
 
 

@@ -86,8 +86,14 @@ def _head(state: RunState) -> Head:
         corrections=goal.corrections,
         charged=goal.charged,
         base=goal.base,
-        spent_ms=goal.spent_ms + max(0, state.clock.now - (state.lease.began or state.clock.now)),
+        spent_ms=_spent(state),
     )
+
+
+def _spent(state: RunState) -> int:
+    """How long the run has been executed since its last answer, in milliseconds."""
+    now = state.clock.now
+    return state.goal.spent_ms + max(0, now - (state.lease.began or now))
 
 
 def record_rejected(state: RunState, prompt: Sealed) -> RunState:
@@ -96,6 +102,11 @@ def record_rejected(state: RunState, prompt: Sealed) -> RunState:
     A correction is durable with its charge (decision 3).
     """
     return _grow(state, Entry(EntryKind.REJECTED, (prompt,)))
+
+
+def record_voided(state: RunState) -> RunState:
+    """The verdict on an output that is taken back because nothing came of it: the model is to be asked again (N-09)."""
+    return _grow(state, Entry(EntryKind.VOIDED, ()))
 
 
 def record_charge(state: RunState) -> RunState:
@@ -137,7 +148,8 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         logs["main"] = LogChange(log.keep, log.ready)
     if saving.seen:
         logs["seen"] = LogChange(len(state.feed.seen) - len(log.keys) - len(saving.seen), saving.seen)
-    head = replace(log.head, delivered=True) if isinstance(saving.outcome, Delivered | Completed) else log.head
+    delivered = log.head.delivered or isinstance(saving.outcome, Delivered | Completed)
+    head = replace(log.head, delivered=delivered, spent_ms=_spent(state))
     changes = Changes(
         blocks=tuple(sorted(saving.blocks.values(), key=_position)),
         calls=tuple(saving.calls.values()),

@@ -10,7 +10,7 @@ from .calls import empty_batch
 from .phases import BetweenTurns
 from .process import block_view, keep_text, show
 from .records import result_message
-from .saving import cut_last, drop_blocks, record_superseded
+from .saving import cut_last, drop_blocks, record_superseded, record_voided
 from .spec import Rules
 from .state import Batch, RunState
 
@@ -66,7 +66,7 @@ def drop_batch(state: RunState, rules: Rules) -> RunState:
 
 def void_output(state: RunState) -> RunState:
     """An output that only completes the run, and of which nothing came, never was: the model is asked again (N-09)."""
-    return _remove_calls(_forget_output(state))
+    return _remove_calls(record_voided(_forget_output(state)))
 
 
 def completes(parts: tuple[CallPart, ...], rules: Rules) -> bool:

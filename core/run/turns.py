@@ -93,8 +93,11 @@ def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> Ru
 
 
 def _expect_more(state: RunState, rules: Rules) -> RunState:
-    """The model has begun: from now on it may not stall."""
-    stall_ms = rules.spec.limits.stall_ms
+    """Once the model has begun it may not stall; that its stream has opened is no beginning."""
+    stall_ms, phase = rules.spec.limits.stall_ms, state.loop.phase
+    assert isinstance(phase, Asking)
+    if rules.spec.limits.first_token_ms and not phase.partial.blocks:
+        return state
     if not stall_ms and not state.model.until:
         return state
     return replace(state, model=replace(state.model, until=stall_ms and state.clock.now + stall_ms))

@@ -1,7 +1,8 @@
 """What a model reads and writes, as values: read ``messages`` first, then ``encoding``.
 
 ``boundary`` makes any transcript fit for any provider on its way out; ``text`` keeps what enters storable;
-``partial_json`` shows the arguments of a call while they arrive.
+``partial_json`` shows the arguments of a call while they arrive. ``failures`` and ``waiting`` tell what went wrong with
+a call to a service, and how long it asks to wait.
 """
 
 from .encoding import DecodeError, Sealed, decode_message, encode_message

@@ -70,8 +70,10 @@ class Target:
 class Wording:
     """The texts that the model sees in place of what could not be sent, or could not be sent where it belongs.
 
-    The last two are for protocols whose tool results are text only: what stands in a result that is nothing but images,
-    and what introduces the images of a batch, which follow it.
+    ``tool_image_follows`` and ``tool_images`` are for protocols whose tool results are text only: what stands in a
+    result that is nothing but images, and what introduces the images of a batch, which follow it. ``opening`` is for
+    protocols in which the user begins, before an output that is the first of a transcript; ``bridge`` is an output
+    between results and what the user says next, for servers that insist on one.
     """
 
     no_result: str = "No result provided"
@@ -79,6 +81,8 @@ class Wording:
     tool_image_omitted: str = "(tool image omitted: model does not support images)"
     tool_image_follows: str = "(see the images below)"
     tool_images: str = "Images from the tool results above:"
+    opening: str = "(the conversation begins)"
+    bridge: str = "Done."
 
 
 DEFAULT_WORDING = Wording()

@@ -22,15 +22,19 @@ __all__ = ["parse"]
 _EPILOG = """\
 exit codes:
   0  done                              5  another process holds the run
-  1  a turn or a run failed            6  the run waits for something outside
-  2  wrong flags or settings           70 a fault of turnfold's own
+  1  it failed, or came too late       6  the run waits for something outside
+  2  wrong flags, settings or values   70 a fault of turnfold's own
   3  the database cannot be used       130 left with Ctrl-C
-  4  there is no such run
+  4  there is no such run or call
 
 environment:
   TURNFOLD_BRAND, TURNFOLD_MODEL, TURNFOLD_BASE_URL, TURNFOLD_API_KEY  the model
   NO_COLOR  no colours           XDG_DATA_HOME  where the database is by default
 """
+
+_DECIDE = """\
+turnfold decide CALL (--approve | --reject REASON | --arguments JSON |
+                             --result TEXT) [--by NAME] [--db PATH]"""
 
 
 def parse(argv: Sequence[str] | None) -> Namespace:
@@ -50,7 +54,22 @@ def parse(argv: Sequence[str] | None) -> Namespace:
     _add_runs(commands)
     _add_show(commands)
     _add_resume(commands)
-    return parser.parse_args(argv)
+    _add_waiting(commands)
+    _add_decide(commands)
+    _add_settle(commands)
+    _add_cancel(commands)
+    _add_vendors(commands)
+    _add_models(commands)
+    _add_probe(commands)
+    return _clean(parser.parse_args(argv))
+
+
+def _clean(arguments: Namespace) -> Namespace:
+    """Without bytes that are no text, which only the name of a file may have."""
+    for name, value in vars(arguments).items():
+        if isinstance(value, str) and name != "db":
+            setattr(arguments, name, value.encode(errors="surrogatepass").decode(errors="replace"))
+    return arguments
 
 
 class _Parser(ArgumentParser):
@@ -105,7 +124,7 @@ def _add_show(commands: Any) -> None:
 
 
 def _add_resume(commands: Any) -> None:
-    parser = _command(commands, "resume", "go on with a run of chat or demo that was interrupted")
+    parser = _command(commands, "resume", "go on with a run of chat or demo that was interrupted or had to wait")
     parser.add_argument("run_id", metavar="RUN", help="the run's id")
     _database(parser)
     _model(parser)
@@ -113,9 +132,73 @@ def _add_resume(commands: Any) -> None:
     parser.add_argument("--take-over", action="store_true", help="take the run from a process that holds it")
 
 
+def _add_waiting(commands: Any) -> None:
+    parser = _command(commands, "waiting", "list the calls that wait for somebody, the longest first")
+    _database(parser)
+    parser.add_argument("--conversation", metavar="NAME", help="only those of this conversation")
+    parser.add_argument("--limit", type=_positive, default=50, metavar="N", help="at most this many (default: 50)")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_decide(commands: Any) -> None:
+    parser = _command(commands, "decide", "decide a call that is paused, once; turnfold resume then carries it out")
+    parser.usage = _DECIDE
+    _call(parser)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--approve", action="store_true", help="let it run as it is")
+    how.add_argument("--reject", metavar="REASON", help="do not let it run; the model reads why")
+    how.add_argument("--arguments", metavar="JSON", help="let it run with these; the model is told")
+    how.add_argument("--result", metavar="TEXT", help="do not let it run, and give this as its result")
+    parser.add_argument("--by", metavar="NAME", default="", help="who decides")
+    _database(parser)
+
+
+def _add_settle(commands: Any) -> None:
+    parser = _command(commands, "settle", "say how a call ended that was awaited, handed over or needs review")
+    _call(parser)
+    how = parser.add_mutually_exclusive_group(required=True)
+    how.add_argument("--result", metavar="TEXT", help="it gave this")
+    how.add_argument("--error", metavar="TEXT", help="it failed with this")
+    _database(parser)
+
+
+def _add_cancel(commands: Any) -> None:
+    parser = _command(commands, "cancel", "end a run, whoever is at it: its calls are settled and saved")
+    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    parser.add_argument("--reason", metavar="TEXT", default="", help="why, for its record")
+    _database(parser)
+
+
+def _add_vendors(commands: Any) -> None:
+    parser = _command(commands, "vendors", "list the brands of models, with their protocols and addresses")
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_models(commands: Any) -> None:
+    parser = _command(commands, "models", "list the models that a brand offers")
+    _brand(parser)
+    parser.add_argument("--json", action="store_true", help="as JSON")
+
+
+def _add_probe(commands: Any) -> None:
+    parser = _command(commands, "probe", "find out whether a brand accepts your key, and whether a model of it answers")
+    _brand(parser)
+    parser.add_argument("model", metavar="MODEL", nargs="?", default="", help="ask this model for a word, too")
+
+
+def _brand(parser: ArgumentParser) -> None:
+    parser.add_argument("brand", metavar="BRAND", help="its name; turnfold vendors lists those there are")
+    parser.add_argument("--base-url", metavar="URL", help="where it is, if not at its usual address")
+    parser.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
+
+
+def _call(parser: ArgumentParser) -> None:
+    parser.add_argument("call_id", metavar="CALL", help="its id, or as much of the beginning as no other call has")
+
+
 def _command(commands: Any, name: str, help: str) -> ArgumentParser:
     parser: ArgumentParser = commands.add_parser(
-        name, help=help, description=help.capitalize() + ".", allow_abbrev=False
+        name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False
     )
     _debug(parser, nested=True)
     return parser
@@ -134,7 +217,7 @@ def _model(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
         "model", "what is not given here or in the environment is as it was the last time"
     )
-    group.add_argument("--brand", metavar="NAME", help="openai, anthropic, ollama or openai_compatible")
+    group.add_argument("--brand", metavar="NAME", help="whose model; turnfold vendors lists those there are")
     group.add_argument("--model", metavar="NAME", help="the model's name, as its provider writes it")
     group.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual address")
     group.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")

@@ -159,5 +159,5 @@ class Chat:
         reason = "stopped" if outcome is None else why(outcome)
         if code is ExitCode.DATABASE:
             raise CliError(f"{reason}; restore the database from a backup, or begin another --conversation", code)
-        self.complain(f"{reason}; the message is kept, and {self._again}")
+        self.complain(reason if code is ExitCode.WAITING else f"{reason}; the message is kept, and {self._again}")
         return code

@@ -1,18 +1,16 @@
 """``turnfold demo``: a run that is killed in the middle of a payment, and what becomes of it.
 
-Two real processes carry out one run, each of them ``turnfold resume``. The first is killed with SIGKILL while a tool
-with side effects and a harmless one are running; the second goes on from what the first had saved. ``demo_agent`` is
-who runs, ``demo_report`` tells what happened and checks that it is what should have.
+Three real processes carry out one run, each of them ``turnfold resume``. The first is killed with SIGKILL while a tool
+with side effects and a harmless one are running; the second goes on from what the first had saved, until the run needs
+a decision and an answer from outside. ``demo_person`` gives both, and the third process goes on with them.
+``demo_agent`` is who runs, ``demo_report`` tells what happened and checks that it is what should have.
 """
 
-import os
 import secrets
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -25,6 +23,8 @@ from ...effects.feed import InputMessage
 from ...effects.values import replace
 from .database import open_existing, open_or_make
 from .demo_agent import FAST, QUESTION, USUAL, Pace, read_witness, witness_of
+from .demo_person import answer_as_a_person
+from .demo_processes import now, relay, start
 from .demo_report import Evidence, Execution, closing, problems, timeline
 from .exits import CliError, ExitCode
 from .screen import Screen
@@ -65,7 +65,7 @@ async def _demo(path: str, pace: Pace, kept: bool) -> int:
     with open_or_make(path) as store:
         await store.create_run(run_id, run_id, {"kind": "demo", "pace": pace.name})
         await store.append(run_id, InputMessage(QUESTION))
-    started_at = _now()
+    started_at = now()
     screen.line(f"{screen.style.bold('A run that survives its process.')} Everything happens here: no network, no key.")
     for line in wrapped(f"Somebody asks: {QUESTION}", min(screen.style.width, 80)):
         screen.line(line)
@@ -75,9 +75,11 @@ async def _demo(path: str, pace: Pace, kept: bool) -> int:
         with open_existing(path) as store:
             left = await store.run(run_id)
         second = await _process(screen, 2, run_id, path)
+        acts = await answer_as_a_person(screen, path, run_id)
+        third = await _process(screen, 3, run_id, path)
         with open_existing(path) as store:
-            evidence = await _gather(store, run_id, (first, second), started_at, witness)
-            evidence = replace(evidence, lease_until=left and left.lease_until)
+            evidence = await _gather(store, run_id, (first, second, third), started_at, witness)
+            evidence = replace(evidence, acts=acts, lease_until=left and left.lease_until)
     finally:
         witness.unlink(missing_ok=True)
     for line in timeline(evidence, screen.style):
@@ -100,18 +102,14 @@ async def _gather(
 
 async def _process(screen: Screen, number: int, run_id: str, path: str, kill_after: Path | None = None) -> Execution:
     """Carry the run out in a process of its own, to its end or until it is killed in the middle of its work."""
-    at = _now()
-    command = [sys.executable, "-m", __package__ or "", "resume", run_id, "--db", path, "--wait"]
-    environment = {**os.environ, "PYTHONIOENCODING": "utf-8"}
-    process = await trio.lowlevel.open_process(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
-    )
+    at = now()
+    process = await start("resume", run_id, "--db", path, "--wait")
     screen.line()
     screen.line(screen.style.bold(f"process {number}") + screen.style.dim(f" (pid {process.pid})"))
     try:
         with trio.fail_after(PATIENCE_S):
             async with trio.open_nursery() as nursery:
-                nursery.start_soon(_relay, screen, process)
+                nursery.start_soon(relay, screen, process)
                 if kill_after is not None:
                     await _kill_at_work(process, kill_after)
                 await process.wait()
@@ -124,7 +122,7 @@ async def _process(screen: Screen, number: int, run_id: str, path: str, kill_aft
             if process.returncode is None:
                 process.kill()
             await process.wait()
-    ended_at = _now()
+    ended_at = now()
     if process.returncode == -signal.SIGKILL:
         screen.line(f"  {screen.style.bad('killed with SIGKILL')}: nothing could be saved, said or cleaned up")
     return Execution(number, process.pid, at, ended_at, process.returncode)
@@ -138,19 +136,3 @@ async def _kill_at_work(process: trio.Process, witness: Path) -> None:
             process.kill()
             return
         await trio.sleep(0.01)
-
-
-async def _relay(screen: Screen, process: trio.Process) -> None:
-    """Show what the process says, line by line."""
-    if process.stdout is None:
-        return
-    buffer = b""
-    async for chunk in process.stdout:
-        *lines, buffer = (buffer + chunk).split(b"\n")
-        for line in lines:
-            for piece in wrapped(line.decode("utf-8", "replace"), min(screen.style.width, 80) - 4):
-                screen.line(screen.style.dim("  │ ") + piece)
-
-
-def _now() -> int:
-    return time.time_ns() // 1_000_000

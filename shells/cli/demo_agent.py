@@ -1,4 +1,4 @@
-"""The agent of ``turnfold demo``: a scripted model, three tools, and a witness that no crash can take back.
+"""The agent of ``turnfold demo``: a scripted model, five tools, and a witness that no crash can take back.
 
 The model is a function of what it is asked, so a second process goes on where the first one was killed. Each tool
 writes a line into a file beside the database the moment it takes effect; what really happened is read from there and
@@ -18,17 +18,24 @@ from ...adapters.stores import RunSummary
 from ...adapters.tools import FunctionTool, ToolContext, tool
 from ...core.text import ENGLISH
 from ...effects.model import ModelRequest
+from ...effects.question import CallPolicy, Confirm
+from ...effects.tool import Await, Invocation
 from ...effects.transcript import AssistantMessage, ToolResultMessage, calls_of, text_of
 from ...effects.values import frozen
 from ..perform import Tool
 from .database import default_path
 from .execution import Job
 
-__all__ = ["FAST", "QUESTION", "USUAL", "Pace", "Sight", "demo_job", "read_witness", "script", "witness_of"]
+__all__ = ["BANKS_ANSWER", "FAST", "GRANTED", "QUESTION", "USUAL", "Pace", "Sight", "demo_job", "read_witness",
+           "script", "witness_of"]  # fmt: skip
 
 ORDER = "A-1042"
 QUESTION = f"Order {ORDER} has not been paid yet. Charge the customer and write me a short report."
 AMOUNT = "49.00 EUR"
+OFFERED, GRANTED = "20.00 EUR", "5.00 EUR"
+"""What the model would give the customer, and what a person makes of that."""
+
+BANKS_ANSWER = f"one charge of {AMOUNT} was booked for {ORDER}"
 
 
 @frozen
@@ -82,18 +89,21 @@ def script(request: ModelRequest) -> Reply:
         return say("The report was cut off, and writing it again does no harm.") + call(
             "write_report", {"order": ORDER}, id=f"report-{place}"
         )
-    return say(_answer(text_of(last["charge"]), text_of(last["write_report"])))
-
-
-def _answer(charge: str, report: str) -> str:
-    if charge == ENGLISH.needs_review:
-        paid = (
-            f"I cannot tell whether the charge of {AMOUNT} went through: the process died while the bank was at it. "
-            "I did not try again; please look at the account."
+    report, charged = text_of(last["write_report"]), text_of(last["charge"])
+    if charged != ENGLISH.needs_review:
+        return say(f"{report} The charge went through: {charged}.")
+    if "ask_bank" not in last or "send_voucher" not in last:
+        return (
+            say(
+                "Nobody can tell whether the charge went through. I do not try again: "
+                "I ask the bank, and offer a voucher."
+            )
+            + call("ask_bank", {"order": ORDER}, id=f"ask-{place}")
+            + call("send_voucher", {"amount": OFFERED}, id=f"voucher-{place}")
         )
-    else:
-        paid = f"The charge went through: {charge}."
-    return f"{report} {paid}"
+    # Above the last line, the model is told with which arguments the call was approved.
+    voucher = text_of(last["send_voucher"]).rpartition("\n")[2]
+    return say(f"{report} The bank says: {text_of(last['ask_bank'])}. And a {voucher}.")
 
 
 # What the tools do.
@@ -153,9 +163,24 @@ def _tools(pace: Pace, witness: Path) -> tuple[Tool, ...]:
         await trio.sleep(pace.cut_off_s if first else pace.report_s)
         return f"Report: order {order}, {AMOUNT}, one customer, one charge asked for."
 
+    async def ask_bank(order: str, context: ToolContext) -> Await:
+        """Ask the bank whether an order was charged. Its answer comes when it comes."""
+        saw("ask_bank", context)
+        return Await({"question": f"was {order} charged?"})
+
+    async def send_voucher(amount: str, context: ToolContext) -> str:
+        """Send the customer a voucher, once a person has approved it."""
+        saw("send_voucher", context)
+        return f"voucher of {amount} was sent to the customer"
+
+    async def confirm(_: Invocation) -> CallPolicy:
+        return CallPolicy(confirm=Confirm())
+
     made: tuple[FunctionTool[..., object], ...] = (
         tool(replayable=True)(find_order),
         tool(side_effects=True)(charge),
         tool(replayable=True)(write_report),
+        tool()(ask_bank),
+        tool(side_effects=True, policy=confirm)(send_voucher),
     )
     return made

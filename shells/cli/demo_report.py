@@ -6,15 +6,17 @@ The checks believe the witness, which counts what the world saw, before what the
 from collections.abc import Iterator
 
 from ...adapters.stores import RunSummary
+from ...core.run.records import effective_arguments
 from ...effects.journal import Resume
 from ...effects.outcome import Delivered
-from ...effects.record import Block, BlockKind, CallStatus, ToolCall
+from ...effects.record import BlockKind, CallStatus, Handover, ToolCall
 from ...effects.values import frozen
-from .demo_agent import QUESTION, Sight
+from .demo_agent import BANKS_ANSWER, GRANTED, QUESTION, Sight
+from .exits import ExitCode
 from .report import arguments_text, result_text, status_text, took
 from .style import Style, shortened, wrapped
 
-__all__ = ["Evidence", "Execution", "closing", "problems", "timeline"]
+__all__ = ["Act", "Evidence", "Execution", "closing", "problems", "timeline"]
 
 
 @frozen
@@ -34,6 +36,14 @@ class Execution:
 
 
 @frozen
+class Act:
+    """What a person did, and when (milliseconds since the epoch)."""
+
+    at: int
+    what: str
+
+
+@frozen
 class Evidence:
     """All there is to know: what is stored, which processes there were, and what the world saw of their tools.
 
@@ -46,6 +56,7 @@ class Evidence:
     executions: tuple[Execution, ...]
     sights: tuple[Sight, ...]
     consumed: bool
+    acts: tuple[Act, ...] = ()
     lease_until: int | None = None
 
     def seen(self, tool: str) -> int:
@@ -62,17 +73,23 @@ class Evidence:
 
 def problems(evidence: Evidence) -> list[str]:
     """What did not happen as it should; nothing when all is well."""
-    first, second = evidence.executions
+    first, second, third = evidence.executions
     charges, reports = evidence.calls("charge"), evidence.calls("write_report")
+    asked, vouchers = evidence.calls("ask_bank"), evidence.calls("send_voucher")
     expected = {
         "process 1 was killed with SIGKILL": first.killed,
-        "process 2 came to its end": second.returncode == 0,
+        "process 2 ended when the run had to wait": second.returncode == ExitCode.WAITING,
+        "process 3 came to its end": third.returncode == 0,
         "the order was looked up once, and not again after the kill": evidence.seen("find_order") == 1,
         "the card was charged exactly once": evidence.seen("charge") == 1,
         "the charge that was cut off needs review": [call.status for call in charges] == [CallStatus.NEEDS_REVIEW],
         "the report that was cut off was written again": evidence.seen("write_report") == 2
         and [call.status for call in reports] == [CallStatus.INTERRUPTED, CallStatus.SUCCEEDED],
-        "the run has two attempts": evidence.summary.attempt == 2,
+        "the bank was asked once, and its answer is the result": evidence.seen("ask_bank") == 1
+        and [call.result for call in asked] == [BANKS_ANSWER],
+        "the voucher was sent once, as it was approved": evidence.seen("send_voucher") == 1
+        and [GRANTED in (call.result or "") for call in vouchers] == [True],
+        "the run has three attempts": evidence.summary.attempt == 3,
         "the run gave an answer": isinstance(evidence.summary.outcome, Delivered),
         "the answer consumed the question": evidence.consumed,
     }
@@ -86,20 +103,29 @@ def timeline(evidence: Evidence, style: Style) -> Iterator[str]:
     """What happened, in order, with seconds since the start."""
     yield ""
     yield style.bold("What is stored of it") + style.dim("  (seconds since the start)")
-    first, second = evidence.executions
+    first, second, third = evidence.executions
     rows = sorted(_rows(evidence, style), key=lambda row: row[0])
-    yield _heading(first, 1, style)
-    yield from (_row(evidence, at, text) for at, text in rows if at <= first.ended_at)
+
+    def between(after: int, until: int) -> Iterator[str]:
+        return (_row(evidence, at, text) for at, text in rows if after < at <= until)
+
+    yield _heading(first, style)
+    yield from between(0, first.ended_at)
     yield _row(evidence, first.ended_at, f"{style.bad('killed')}   with SIGKILL, while two calls were running")
-    yield _heading(second, 2, style)
+    yield _heading(second, style)
     held = evidence.lease_until is not None and evidence.lease_until > second.started_at
     held_text = "and may not touch the run yet: process 1 might still be at it" if held else "and finds the run free"
     yield _row(evidence, second.started_at, f"starts   {held_text}")
-    yield from (_row(evidence, at, text) for at, text in rows if at > first.ended_at)
+    yield from between(first.ended_at, second.ended_at)
+    yield _row(evidence, second.ended_at, "ends     nothing has to run while the run waits")
+    yield style.dim("a person")
+    yield from (_row(evidence, act.at, act.what) for act in evidence.acts)
+    yield _heading(third, style)
+    yield from between(second.ended_at, max(at for at, _ in rows))
 
 
-def _heading(execution: Execution, attempt: int, style: Style) -> str:
-    return style.dim(f"process {execution.number} (pid {execution.pid}), attempt {attempt}")
+def _heading(execution: Execution, style: Style) -> str:
+    return style.dim(f"process {execution.number} (pid {execution.pid}), attempt {execution.number}")
 
 
 def _row(evidence: Evidence, at: int, text: str) -> str:
@@ -112,7 +138,7 @@ def _rows(evidence: Evidence, style: Style) -> Iterator[tuple[int, str]]:
         yield evidence.lease_until, "lease    of process 1 runs out: process 2 may take the run"
     for block in evidence.resume.blocks:
         if block.kind is not BlockKind.TOOL_CALL:
-            yield _minted_at(block), f"says     {shortened(block.text, 63)}"
+            yield _minted_at(block.id), f"says     {shortened(block.text, 63)}"
     for call in evidence.resume.calls:
         yield from _call_rows(evidence, call, style)
     outcome = evidence.summary.outcome
@@ -121,12 +147,18 @@ def _rows(evidence: Evidence, style: Style) -> Iterator[tuple[int, str]]:
 
 
 def _call_rows(evidence: Evidence, call: ToolCall, style: Style) -> Iterator[tuple[int, str]]:
-    name = f"{call.name}({arguments_text(call, 40)})"
+    name = f"{call.name}({arguments_text(effective_arguments(call), 40)})"
     status = {
         CallStatus.SUCCEEDED: style.good,
         CallStatus.NEEDS_REVIEW: style.warn,
     }.get(CallStatus(call.status), style.dim)(status_text(call))
     started, completed = call.started_at or 0, call.completed_at or 0
+    if call.handover is Handover.AWAIT:
+        yield started, f"call     {name}  {style.warn('its result comes from outside')}"
+        return
+    if call.decision is not None:
+        asked = arguments_text(call.arguments, 40)
+        yield _minted_at(call.id), f"pauses   {call.name}({asked})  {style.warn('to be decided')}"
     cut_off = completed > evidence.executions[0].ended_at >= started
     if not cut_off:
         yield started, f"call     {name}  {status} {style.dim(took(call))}"
@@ -136,9 +168,9 @@ def _call_rows(evidence: Evidence, call: ToolCall, style: Style) -> Iterator[tup
     yield completed, f"settles  {call.name}: {status}" + "".join(f"\n{' ' * 17}{style.dim(line)}" for line in read)
 
 
-def _minted_at(block: Block) -> int:
-    """When a block began: our ids are shaped like UUIDv7, which begins with the time in milliseconds."""
-    return int(block.id.replace("-", "")[:12], 16)
+def _minted_at(own_id: str) -> int:
+    """When a block or call began: our ids are shaped like UUIDv7, which begins with the time in milliseconds."""
+    return int(own_id.replace("-", "")[:12], 16)
 
 
 # The end.
@@ -151,7 +183,7 @@ def closing(evidence: Evidence, wrong: list[str], path: str | None, style: Style
         yield style.bad("This is not what should have happened:")
         yield from (f"  not so: {what}" for what in wrong)
     else:
-        yield style.bold("What you have just seen: ") + "one run, two processes, and nothing done twice."
+        yield style.bold("What you have just seen: ") + "one run, three processes, and nothing done twice."
         yield from wrapped(_PARAGRAPH, min(style.width, 80))
     if path is not None:
         yield ""
@@ -164,5 +196,7 @@ _PARAGRAPH = """\
 Process 1 was killed in the middle of a payment. Process 2 waited until the dead process could not write any more, and \
 went on from what was saved. The lookup that had finished was not repeated. The report that was cut off is harmless, \
 so the model was told to call it again, and did. The charge is not: nobody can know whether it went through, so it was \
-not repeated, a person is asked to review it, and the model was told exactly that. The file in which the tools note \
-what they do counts one charge."""
+not repeated, a person is asked to review it, and the model was told exactly that. Then the run had to wait, which \
+takes no process at all: a person allowed a smaller voucher and passed the bank's answer on, with one command each, \
+and process 3 sent that voucher, once. The file in which the tools note what they do counts one charge and one \
+voucher."""

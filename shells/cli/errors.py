@@ -8,14 +8,19 @@ from collections.abc import Iterator
 from typing import cast
 
 from ...adapters.models import ConfigError
-from ...adapters.stores import StoreError, UnknownCall, UnknownRun
+from ...adapters.services import ServiceError, UnsupportedError
+from ...adapters.stores import DecisionRefused, StoreError, UnknownCall, UnknownRun
 from ...adapters.tools import ToolDefinitionError
 from ...core.run import SpecError
 from ...effects.journal import RunBusy
+from ...effects.transcript import ErrorKind
+from ..answering import AmbiguousCall, CannotAnswer, EditRefused, NoSuchCall
 from .exits import CliError, ExitCode
 from .style import clean, clock_time
 
 __all__ = ["explained", "leaves"]
+
+_SHOWN = 3
 
 
 def explained(error: BaseException) -> tuple[str, ExitCode]:
@@ -45,10 +50,23 @@ def _expected(error: BaseException) -> tuple[str, ExitCode] | None:
             return str(error), error.code
         case ConfigError() | SpecError():
             return str(error), ExitCode.USAGE
+        case ServiceError():
+            return str(error), ExitCode.USAGE if error.kind is ErrorKind.INVALID_CONFIG else ExitCode.FAILED
+        case UnsupportedError():
+            return str(error), ExitCode.USAGE
         case ToolDefinitionError():
             return f"the tool cannot be used: {error}", ExitCode.USAGE
         case UnknownRun() | UnknownCall():
             return f"{error}; turnfold runs lists those there are", ExitCode.UNKNOWN
+        case NoSuchCall():
+            return f"{error}; turnfold waiting lists those that wait", ExitCode.UNKNOWN
+        case AmbiguousCall():
+            more = ["…"] if len(error.found) > _SHOWN else []
+            return f"{error}: {', '.join([*error.found[:_SHOWN], *more])}; say more of it", ExitCode.USAGE
+        case EditRefused():
+            return f"{error}; nothing was decided", ExitCode.USAGE
+        case CannotAnswer() | DecisionRefused():
+            return str(error), ExitCode.FAILED
         case StoreError():
             return str(error), ExitCode.DATABASE
         case RunBusy():

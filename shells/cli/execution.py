@@ -10,18 +10,22 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ...adapters.stores import RunSummary, SqliteStore
 from ...core.run import Limits
+from ...core.run.records import paused
+from ...core.run.stored import tool_of
 from ...effects.display import DisplayDelta
 from ...effects.model import ModelPort
 from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
+from ...effects.record import ToolCall
+from ...effects.transcript import DecodeError
 from ...effects.values import frozen
 from ..perform import Tool
 from ..runtime import Runtime
-from .exits import ExitCode
+from .exits import CliError, ExitCode
 from .style import clean, clock_time
 
 __all__ = [
-    "LEASE_MS", "Answered", "Holder", "Idle", "Interrupted", "Job", "Standing", "Unanswered", "carry_out", "exit_code",
-    "holder_of", "standing_of", "why",
+    "LEASE_MS", "Answered", "Holder", "Idle", "Interrupted", "Job", "Ready", "Standing", "Unanswered", "Waiting",
+    "carry_out", "exit_code", "holder_of", "standing_of", "waits", "why",
 ]  # fmt: skip
 
 LEASE_MS = 10_000
@@ -80,7 +84,11 @@ def holder_of(summary: RunSummary | None) -> Holder | None:
 async def carry_out(
     store: SqliteStore, job: Job, stream: Callable[[DisplayDelta], None], take_over: bool = False
 ) -> Outcome | None:
-    """Execute the run until it ends or waits. Raises ``RunBusy`` while another process holds it."""
+    """Execute the run until it ends or waits. Raises ``RunBusy`` while another process holds it.
+
+    Raises ``CliError`` before anything is begun, if a tool is missing without which an approval could not be kept.
+    """
+    await _check_tools(store, job)
     holder = {"holder": f"{socket.gethostname()}:{os.getpid()}"}
     await store.create_run(job.run_id, job.conversation, {**job.meta, **holder})
     result = await Runtime().run(
@@ -96,6 +104,25 @@ async def carry_out(
         stream=stream,
     )
     return result.outcome
+
+
+async def _check_tools(store: SqliteStore, job: Job) -> None:
+    """A decision is carried out once: an approved call without its tool would fail for good."""
+    resume = await store.load(job.run_id)
+    approved = [call for call in resume.calls if _is_approved(call)] if resume is not None else []
+    try:
+        needed = [tool_of(resume, call) for call in approved] if resume is not None else []
+    except DecodeError:
+        return  # The run itself says that its checkpoint cannot be read.
+    missing = sorted(set(needed) - {tool.spec.name for tool in job.tools})
+    if missing:
+        name = clean(missing[0])
+        raise CliError(f"a call of {name} was approved, and that tool is not here; name it with --tool MODULE:{name}")
+
+
+def _is_approved(call: ToolCall) -> bool:
+    decision = call.decision
+    return paused(call) and decision is not None and decision.approved and decision.result is None
 
 
 @frozen
@@ -116,13 +143,25 @@ class Interrupted:
 
 
 @frozen
+class Waiting:
+    """The last attempt ended so that somebody can decide or settle ``count`` calls, and nobody has yet."""
+
+    count: int
+
+
+@frozen
+class Ready:
+    """The last attempt ended so that somebody could decide or settle calls, and that was done."""
+
+
+@frozen
 class Unanswered:
     """The last attempt ended without an answer, for a reason that is known."""
 
     outcome: Failed | Suspended
 
 
-Standing = Idle | Answered | Interrupted | Unanswered
+Standing = Idle | Answered | Interrupted | Waiting | Ready | Unanswered
 
 
 async def standing_of(store: SqliteStore, run_id: str, conversation: str) -> Standing:
@@ -131,22 +170,30 @@ async def standing_of(store: SqliteStore, run_id: str, conversation: str) -> Sta
     if not latest:
         return Idle()
     summary = await store.run(run_id)
-    outcome = summary and summary.outcome
-    if outcome is None or outcome.boundary < latest:
+    if summary is None or not summary.attempt:
         return Interrupted()
+    outcome, ended = summary.outcome, summary.lease_until is None
     if isinstance(outcome, Delivered | Completed):
-        return Answered(outcome)
-    stopped = summary is None or summary.lease_until is not None
-    return Interrupted() if stopped else Unanswered(outcome)
+        return Interrupted() if outcome.boundary < latest else Answered(outcome)
+    if ended and summary.waiting:
+        return Waiting(summary.waiting)
+    if outcome is None:
+        return Ready() if ended else Interrupted()
+    return Unanswered(outcome) if ended and outcome.boundary >= latest else Interrupted()
 
 
 def why(outcome: Failed | Suspended) -> str:
     """What came in between an execution and its answer, on one line."""
     if isinstance(outcome, Suspended):
-        return f"it waits for {', '.join(outcome.waits_for)}"
+        return waits(len(outcome.waits_for))
     if outcome.kind is FailureKind.CANCELLED:
         return "it was stopped"
     return " ".join(clean(outcome.message).split())
+
+
+def waits(count: int) -> str:
+    """What to say of a run that waits for so many calls."""
+    return f"it waits for {'a call' if count == 1 else f'{count} calls'}; turnfold waiting tells for what"
 
 
 def exit_code(outcome: Outcome | None) -> ExitCode:

@@ -11,7 +11,8 @@ __all__ = ["CliError", "ExitCode"]
 class ExitCode(IntEnum):
     """What the shell gets back; ``turnfold --help`` prints this list.
 
-    ``FAULT`` is for what should never happen, ``INTERRUPTED`` and ``BROKEN_PIPE`` follow the shells' 128 + signal.
+    ``FAILED`` is also for what comes too late, such as a second decision; ``FAULT`` is for what should never happen;
+    ``INTERRUPTED`` and ``BROKEN_PIPE`` follow the shells' 128 + signal.
     """
 
     OK = 0

@@ -1,21 +1,21 @@
 """Stored runs in words and as JSON: what ``runs``, ``show`` and the demonstration have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import attrs
 import msgspec
 
-from ...adapters.stores import RunSummary
+from ...adapters.stores import RunSummary, WaitingCall
 from ...effects.codec import to_data
 from ...effects.journal import Resume
 from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
-from ...effects.record import CallStatus, ToolCall
+from ...effects.record import CallDecision, CallStatus, Completion, CompletionSource, ToolCall, Wait, waits_for
 from ...effects.transcript import Usage
 from .style import clean, clock_time, duration, shortened
 
-__all__ = ["arguments_text", "json_text", "outcome_text", "result_text", "run_data", "state_of", "status_text",
-           "summary_data", "took", "usage_text"]  # fmt: skip
+__all__ = ["arguments_text", "completion_text", "decision_text", "json_text", "outcome_text", "result_text", "run_data",
+           "state_of", "status_text", "summary_data", "took", "usage_text", "waiting_data", "waits_text"]  # fmt: skip
 
 
 def state_of(summary: RunSummary) -> str:
@@ -25,6 +25,8 @@ def state_of(summary: RunSummary) -> str:
         words.append(f"{summary.needs_review} to review")
     if summary.waiting:
         words.append(f"{summary.waiting} waiting")
+    if summary.outstanding:
+        words.append(f"{summary.outstanding} outstanding")
     return ", ".join(words)
 
 
@@ -33,14 +35,13 @@ def _state(summary: RunSummary) -> str:
         until = clock_time(summary.lease_until)
         return f"running (held until {until})" if summary.held else "interrupted"
     match summary.outcome:
-        case None:
-            return "not begun" if not summary.attempt else "unfinished"
+        case None | Suspended():
+            # Waiting is no outcome that is saved: it ends when the calls are there, and nobody has to write that down.
+            return "not begun" if not summary.attempt else "waits" if summary.waiting else "can go on"
         case Delivered():
             return "answered"
         case Completed():
             return "completed"
-        case Suspended():
-            return "waits"
         case Failed(kind=kind):
             return f"failed: {kind.replace('_', ' ')}"
 
@@ -53,11 +54,45 @@ def outcome_text(outcome: Outcome | None) -> str:
         case Delivered(text=text):
             return clean(text)
         case Completed(completion=completion):
-            return f"completed with {shortened(completion.value, 400)}"
-        case Suspended(waits_for=waits_for):
-            return f"waits for {', '.join(waits_for)}"
+            return f"completed {completion_text(completion)}"
+        case Suspended():
+            return "none yet: it had to wait, and can go on"
         case Failed(kind=kind, message=message):
             return f"failed ({kind.replace('_', ' ')}): {shortened(message, 400)}"
+
+
+def completion_text(completion: Completion) -> str:
+    """Who ended a run with which value, on one line."""
+    by = {
+        CompletionSource.TOOL: "by a tool",
+        CompletionSource.GUARD: "by the guard",
+        CompletionSource.FALLBACK: f"by the fallback ({clean(completion.reason).replace('_', ' ')})",
+    }[completion.source]
+    return f"{by}{', for good,' if completion.fixed else ''} with {shortened(completion.value, 400)}"
+
+
+def waits_text(calls: Iterable[ToolCall]) -> str:
+    """What a run waits for, by the names of its calls; nothing if it does not."""
+    words = [
+        f"{'a decision on' if wait is Wait.DECISION else 'the result of'} {clean(call.name)}"
+        for call in calls
+        if (wait := waits_for(call)) is not None and wait.holds_up
+    ]
+    return f"waits for {', '.join(words)}" if words else ""
+
+
+def decision_text(decision: CallDecision, limit: int, with_arguments: bool = False) -> str:
+    """What a person said about a call, on one line."""
+    if decision.result is not None:
+        said = f"given the result {shortened(decision.result, limit)}"
+    elif not decision.approved:
+        said = "rejected"
+    elif decision.arguments:
+        said = "approved with " + (shortened(decision.arguments, limit) if with_arguments else "other arguments")
+    else:
+        said = "approved"
+    by = f" by {clean(decision.by)}" if decision.by else ""
+    return f"{said}{by}" + (f": {shortened(decision.reason, limit)}" if decision.reason else "")
 
 
 def status_text(call: ToolCall) -> str:
@@ -75,14 +110,14 @@ def took(call: ToolCall) -> str:
 _CUT_OFF = (CallStatus.INTERRUPTED, CallStatus.NEEDS_REVIEW)
 
 
-def arguments_text(call: ToolCall, limit: int) -> str:
-    """The arguments as a call of a function would show them."""
+def arguments_text(text: str, limit: int) -> str:
+    """Arguments as a call of a function would show them."""
     try:
-        found = msgspec.json.decode(call.arguments or "{}")
+        found = msgspec.json.decode(text or "{}")
     except (msgspec.DecodeError, UnicodeError):
-        return shortened(call.arguments, limit)
+        return shortened(text, limit)
     if not isinstance(found, dict):
-        return shortened(call.arguments, limit)
+        return shortened(text, limit)
     named = cast("Mapping[str, Any]", found)
     return shortened(", ".join(f"{name}={_written(value)}" for name, value in named.items()), limit)
 
@@ -112,6 +147,11 @@ def summary_data(summary: RunSummary) -> dict[str, Any]:
     """A run of a listing as JSON-ready data, with every member whatever its value."""
     outcome = None if summary.outcome is None else to_data(summary.outcome, Outcome)
     return {**attrs.asdict(summary), "outcome": outcome, "state": state_of(summary)}
+
+
+def waiting_data(waiting: WaitingCall) -> dict[str, Any]:
+    """A call that waits as JSON-ready data, with its arguments."""
+    return {**attrs.asdict(waiting), "holds_up": waiting.kind.holds_up}
 
 
 def run_data(summary: RunSummary, resume: Resume, with_arguments: bool) -> dict[str, Any]:

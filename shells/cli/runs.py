@@ -8,7 +8,8 @@ import trio
 from ...adapters.stores import RunSummary
 from .database import open_existing
 from .report import json_text, state_of, summary_data
-from .style import Style, clean, date_time, style_for
+from .style import clean, date_time, style_for
+from .table import table
 
 __all__ = ["run"]
 
@@ -28,20 +29,9 @@ async def _list(arguments: Namespace) -> int:
     elif not found:
         print("no runs yet: turnfold chat or turnfold demo --keep makes one")
     else:
-        for line in _table(found, style_for(sys.stdout)):
+        for line in table(_HEADINGS, [*map(_row, found)], style_for(sys.stdout)):
             print(line)
     return 0
-
-
-def _table(found: tuple[RunSummary, ...], style: Style) -> list[str]:
-    rows = [_HEADINGS, *map(_row, found)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADINGS) - 1)]
-    lines: list[str] = []
-    for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]
-        line = "  ".join((*cells, row[-1])).rstrip()
-        lines.append(line[: style.width] if style.moves else line)
-    return [style.dim(lines[0]), *lines[1:]]
 
 
 def _row(summary: RunSummary) -> tuple[str, str, str, str, str]:

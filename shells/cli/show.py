@@ -8,10 +8,12 @@ import trio
 
 from ...adapters.stores import RunSummary, UnknownRun
 from ...effects.journal import Resume
-from ...effects.record import Block, BlockKind, CallStatus, ToolCall
+from ...effects.outcome import Suspended
+from ...effects.record import Block, BlockKind, CallStatus, ToolCall, Wait, waits_for
 from .database import open_existing
 from .report import (
     arguments_text,
+    decision_text,
     json_text,
     outcome_text,
     result_text,
@@ -20,6 +22,7 @@ from .report import (
     status_text,
     took,
     usage_text,
+    waits_text,
 )
 from .style import Style, clean, date_time, shortened, style_for, wrapped
 
@@ -63,7 +66,9 @@ def _lines(summary: RunSummary, resume: Resume, style: Style, with_arguments: bo
     for task in resume.plan:
         yield f"  plan  {task.status.replace('_', ' '):<12} {shortened(task.subject, _SHORT)}"
     yield ""
-    yield f"{style.bold('outcome')}  {outcome_text(summary.outcome)}"
+    unfinished = isinstance(summary.outcome, Suspended | None)
+    text = waits_text(resume.calls) if unfinished else ""
+    yield f"{style.bold('outcome')}  {text or outcome_text(summary.outcome)}"
 
 
 def _facts(summary: RunSummary, resume: Resume, style: Style) -> Iterator[str]:
@@ -91,7 +96,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
 
 def _call(call: ToolCall, position: int, style: Style, with_arguments: bool) -> Iterator[str]:
     place = f"{position:>4}" if position else "    "
-    given = f"({arguments_text(call, 10_000)})" if with_arguments else ""
+    given = f"({arguments_text(call.arguments, 10_000)})" if with_arguments else ""
     status = _coloured(call, style)
     spent = took(call)
     yield f"{place}  {clean(call.name)}{given}  {status}{style.dim('  ' + spent) if spent else ''}"
@@ -100,23 +105,27 @@ def _call(call: ToolCall, position: int, style: Style, with_arguments: bool) -> 
         yield from (_INDENT + line for line in _folded(result, style))
     for name, value in call.notes.items():
         yield f"{_INDENT}{style.dim('note')} {clean(name)}: {shortened(value, _SHORT)}"
-    if call.status in _FOR_A_PERSON or (call.handover and not call.settled):
-        yield f"{_INDENT}{style.warn('to do:')} {_todo(call)}"
     if call.decision is not None:
-        said = "approved" if call.decision.approved else "rejected"
-        by = f" by {clean(call.decision.by)}" if call.decision.by else ""
-        yield f"{_INDENT}{style.dim('decision')} {said}{by} {shortened(call.decision.reason, _SHORT)}".rstrip()
-
-
-_FOR_A_PERSON = (CallStatus.NEEDS_REVIEW, CallStatus.WAITING, CallStatus.AWAITING_DECISION)
+        yield f"{_INDENT}{style.dim('decision')} {decision_text(call.decision, _SHORT, with_arguments)}"
+    todo = _todo(call)
+    if todo:
+        yield f"{_INDENT}{style.warn('to do:')} {todo}"
 
 
 def _todo(call: ToolCall) -> str:
-    if call.status == CallStatus.NEEDS_REVIEW:
-        return f"did it happen? its key is {call.id}"
-    if call.status == CallStatus.AWAITING_DECISION:
-        return f"decide on {call.id}"
-    return f"settle {call.id} ({call.handover or 'waiting'})"
+    match waits_for(call):
+        case Wait.REVIEW:
+            return f"turnfold settle {clean(call.id)} (review)"
+        case Wait.DECISION:
+            return f"turnfold decide {clean(call.id)}"
+        case Wait.RESULT | Wait.OUTSTANDING:
+            return f"turnfold settle {clean(call.id)} ({call.handover})"
+        case None:
+            return "resume the run, which carries the decision out" if _is_decided(call) else ""
+
+
+def _is_decided(call: ToolCall) -> bool:
+    return call.status == CallStatus.AWAITING_DECISION and call.decision is not None
 
 
 def _folded(text: str, style: Style) -> list[str]:

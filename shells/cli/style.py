@@ -29,9 +29,11 @@ def shortened(text: str, limit: int = 100) -> str:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """The text in lines of at most ``width`` columns, each after ``indent``."""
+    """The text in lines of at most ``width`` columns, each after ``indent``; ids and flags stay in one piece."""
     room = max(20, width - len(indent))
-    lines = [line for part in clean(text).split("\n") for line in textwrap.wrap(part, room) or [""]]
+    lines = [
+        line for part in clean(text).split("\n") for line in textwrap.wrap(part, room, break_on_hyphens=False) or [""]
+    ]
     return [indent + line for line in lines]
 
 

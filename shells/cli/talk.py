@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from .conversation import Chat
-from .execution import Answered, Holder, Idle, Interrupted, Unanswered, why
+from .execution import Answered, Holder, Idle, Interrupted, Ready, Unanswered, Waiting, waits, why
 from .exits import ExitCode
 from .history import Exchange
 from .keyboard import MAX_TERMINAL_LINE, LineReader, LineTooLongError
@@ -109,6 +109,11 @@ class Talk:
                 holder = await self._chat.holder()
                 if holder is None or holder.gone:
                     self._dim("the last turn was interrupted before it had an answer; going on with it")
+                return await self._chat.turn()
+            case Waiting(count=count):
+                self._chat.complain(f"the last message has no answer yet: {waits(count)}, and /retry looks again")
+            case Ready():
+                self._dim("what the last turn waited for is there; going on with it")
                 return await self._chat.turn()
             case Unanswered(outcome=outcome):
                 self._chat.complain(f"the last message has no answer ({why(outcome)}); /retry asks again")

@@ -30,6 +30,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "agent-moves": agent_table,
     "one-turn": worked_example,
     "embedding": lambda: _quoted("tests/shells/embedding_example.py"),
+    "approval-example": lambda: _quoted("tests/shells/approval_example.py"),
+    "approval-prints": lambda: _printed("tests/shells/approval_example.py"),
     "agent-example": lambda: _quoted("tests/shells/agent_example.py"),
     "agent-prints": lambda: _printed("tests/shells/agent_example.py"),
 }

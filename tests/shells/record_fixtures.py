@@ -2,9 +2,9 @@
 
 Every run is driven by the real driver against a scripted world, with a seed of its own, on a clock that starts at the
 same moment. A function below is a kind of run; its name is that of its file, and its docstring is what README.md says.
+``recorded_goals`` has those whose calls are somebody else's for a while, or which end otherwise than with a text.
 """
 
-import io
 import random
 import sys
 from collections.abc import Awaitable, Callable
@@ -13,123 +13,21 @@ from typing import Any
 
 import trio
 import trio.testing
-from turnfold.adapters.models.scripted import Reply, ScriptedModel, call, fail, raw, say, think
-from turnfold.core.run import Fold, Limits, Retries, RunSpec, rules_for
-from turnfold.core.text import Words, words_for
+from turnfold.adapters.models.scripted import ScriptedModel, call, fail, raw, say, think
+from turnfold.core.run import Limits
+from turnfold.core.text import words_for
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.journal import CallRejected, Step
-from turnfold.effects.model import BlockDelta, ModelRequest, StreamFinished
+from turnfold.effects.model import BlockDelta, StreamFinished
 from turnfold.effects.record import CallStatus, Handover
 from turnfold.effects.tool import Invocation, ToolResult
 from turnfold.effects.transcript import ImagePart, StopReason, TextPart
-from turnfold.shells.drive import Driver
-from turnfold.shells.perform import Ports
-from turnfold.shells.recording import Recorder
 
-from tests.shells.world import Mortal, Tool, WatchedFeed, WatchedJournal, World, answer_after, hang, now
+from tests.shells import recorded_goals as goals
+from tests.shells.studio import SLOW, THREE, Dying, Interrupted, Killer, Studio, three
+from tests.shells.world import Tool, WatchedFeed, WatchedJournal, answer_after, hang, now
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "runs"
-
-
-class Studio:
-    """A world whose executions can be recorded."""
-
-    def __init__(self, name: str, folder: Path) -> None:
-        self.world = World()
-        self._path = folder / f"{name}.jsonl"
-        self._takes = 0
-
-    async def say(self, text: str) -> None:
-        """Somebody says something."""
-        await self.world.say(text)
-
-    async def run(
-        self,
-        script: list[Reply | str] | ScriptedModel,
-        *tools: Tool,
-        record: bool = True,
-        words: Words | None = None,
-        take_over: bool = False,
-        journal: Any = None,
-        feed: Any = None,
-        cancel: str | None = None,
-        **spec: Any,
-    ) -> None:
-        """Execute the run once; its recording is the fixture unless told otherwise."""
-        self._takes += 1
-        model = script if isinstance(script, ScriptedModel) else ScriptedModel(script)
-        spec.setdefault("retries", Retries(times=0))
-        fold = Fold(rules_for(RunSpec("run", tools=tuple(tool.spec for tool in tools), **spec), words or words_for()))
-        store = self.world.store
-        named = {tool.spec.name: tool for tool in tools}
-        ports = Ports(journal or store.journal("run"), feed or store.feed("talk"), model, named, now)
-        with self._path.open("wb") if record else io.BytesIO() as file:
-            recorder = Recorder(file)
-            recorder.begin(fold.rules)
-            driver = Driver(fold, ports, trace=recorder, settle_s=0.0 if isinstance(journal, Dying) else 10.0)
-            if cancel is not None:
-                driver.cancel(cancel)
-            await driver.run(f"{self._path.stem} {self._takes}".encode(), take_over)
-
-    async def die(self, script: list[Reply | str], *tools: Tool, **options: Any) -> None:
-        """Execute the run in a process that dies when one of its tools, or ``before``, says so."""
-        process = Dying(self.world, options.pop("before", None))
-        for tool in tools:
-            tool.process = process  # type: ignore[attr-defined]
-        with process.scope:
-            await self.run(script, *tools, journal=process, **options)
-
-    def cut_off(self, missing: int) -> None:
-        """Take the last bytes from the recording, as a machine does that dies while it writes."""
-        self._path.write_bytes(self._path.read_bytes()[:-missing])
-
-
-class Dying(WatchedJournal):
-    """The journal of a process that can die."""
-
-    def __init__(self, world: World, before: Any = None) -> None:
-        self._process = Mortal(world, *([before] if before else []))
-        super().__init__(self._process.journal)
-        self.scope = self._process.scope
-        self.die = self._process.die
-
-
-class Killer(Tool):
-    """A tool during which its process dies."""
-
-    process: Dying
-
-    async def run(self, invocation: Invocation, progress: Any) -> ToolResult:
-        await trio.sleep(1)
-        self.process.die()
-        await trio.sleep_forever()
-        raise AssertionError("unreachable")
-
-
-class Interrupted(ScriptedModel):
-    """A model during whose first answer somebody says something."""
-
-    def __init__(self, studio: Studio, script: list[Reply | str], text: str) -> None:
-        super().__init__(script)
-        self._studio = studio
-        self._text = text
-
-    async def stream(self, request: ModelRequest) -> Any:
-        async for delta in super().stream(request):
-            if self._text:
-                text, self._text = self._text, ""
-                await self._studio.say(text)
-                await trio.sleep(1)
-            yield delta
-
-
-SLOW: dict[str, Any] = {"chunk": 4, "gap_s": 0.02, "sleep": trio.sleep}
-THREE = call("pay", {"amount": 5}) + call("look", {"at": "sky"}) + call("crawl")
-
-
-def three(kind: type[Tool] = Tool, body: Any = hang) -> list[Tool]:
-    """One that must not be repeated, one that may be, and one that changes nothing."""
-    return [kind("pay", body, side_effects=True), kind("look", body, replayable=True), kind("crawl", body)]
 
 
 # --- what a model says, and what its calls come to
@@ -509,7 +407,7 @@ KINDS: tuple[Callable[[Studio], Awaitable[None]], ...] = (
     input_before_batch, superseded_text, superseded_text_discarded, turn_limit, no_input, feed_failure,
     claim_not_repeated, cancelled, cancelled_model, cancelled_from_outside, crash, resume_after_crash,
     resume_before_calls, resume_before_outcome, delivered_again, delivered_and_on, failed_and_on, suspended,
-    resumed_after_host, journal_failure, refused_call, stale_attempt, busy, unreadable_checkpoint,
+    resumed_after_host, journal_failure, refused_call, stale_attempt, busy, unreadable_checkpoint, *goals.KINDS,
 )  # fmt: skip
 
 

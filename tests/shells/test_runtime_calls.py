@@ -185,6 +185,7 @@ async def test_calls_of_an_output_that_was_cut_off_never_run() -> None:
     [
         ('{"x": 1', "they are not valid JSON (Input data was truncated)"),
         ("{x}", "they are not valid JSON (JSON is malformed: object keys must be strings (byte 1))"),
+        ('{"x":' + "[" * 5_000 + "]" * 5_000 + "}", "they are nested more than 64 levels deep"),
         ('"x"', "expected a JSON object, got str"),
         ("null", "expected a JSON object, got NoneType"),
     ],

@@ -291,7 +291,7 @@ async def crashed(world: World, *, at: str = "run") -> None:
 
 
 async def test_running_calls_of_a_crashed_run_are_settled_by_what_they_are() -> None:
-    """Decisions 4 and 5."""
+    """RT-11, from a process that died with its calls running; decisions 4 and 5."""
     world = World()
     await crashed(world)
     assert {record.status for record in (await world.stored()).calls} == {CallStatus.RUNNING}

@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 import trio
 from turnfold.adapters.stores.memory import MemoryJournal, MemoryStore
-from turnfold.effects.journal import CallRejected, CallUpdate, merge_call
+from turnfold.adapters.stores.memory_kept import MemoryRun
+from turnfold.effects.journal import CallRejected, CallUpdate, Changes, merge_call
 from turnfold.effects.record import CallStatus, Handover, ToolCall
 from turnfold.effects.values import replace
 
@@ -147,6 +148,43 @@ class UpdateIsLost(MemoryJournal):
         return await super().save_call(attempt, call)
 
 
+class DescriptionEndsWithTheCall(MemoryJournal):
+    def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
+        merged = super()._merge(stored, incoming)
+        over = stored is not None and (stored.settled or stored.handover)
+        return replace(merged, arguments=stored.arguments, digest=stored.digest) if stored and over else merged
+
+
+class DigestStays(MemoryJournal):
+    def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
+        merged = super()._merge(stored, incoming)
+        return replace(merged, digest=stored.digest or incoming.digest) if stored else merged
+
+
+class PartsComeLate(MemoryJournal):
+    def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
+        merged = super()._merge(stored, incoming)
+        return replace(merged, parts=merged.parts or incoming.parts)
+
+
+class PartsStay(MemoryJournal):
+    def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
+        merged = super()._merge(stored, incoming)
+        return replace(merged, parts=merged.parts or stored.parts) if stored else merged
+
+
+class ExpiryIsNoOutcome(MemoryJournal):
+    """Takes the end of the time to decide for something that describes a call."""
+
+    def _merge(self, stored: ToolCall | None, incoming: ToolCall) -> ToolCall:
+        return replace(super()._merge(stored, incoming), expires_at=incoming.expires_at)
+
+
+class StepLosesParts(MemoryJournal):
+    def _change(self, run: MemoryRun, changes: Changes) -> None:
+        super()._change(run, replace(changes, calls=tuple(replace(call, parts=None) for call in changes.calls)))
+
+
 class HostClearsMediaByNone(MemoryStore):
     async def settle(self, run_id: str, update: CallUpdate) -> ToolCall:
         return await super().settle(run_id, replace(update, media=update.media or ()))
@@ -175,10 +213,12 @@ BROKEN: dict[type[MemoryJournal] | type[MemoryStore], set[str]] = {
         "concurrent_writes_of_one_call_lose_nothing",
         "notes_belong_to_the_highest_revision",
         "the_merged_record_is_returned",
+        "what_describes_a_call_follows_its_snapshots",
     },
     SettledOutcomeIsOverwritten: {
         "a_settled_outcome_is_final",
         "a_status_of_the_host_is_final",
+        "every_member_of_an_outcome_is_final",
         "only_the_host_settles_a_call_that_needs_review",
     },
     OnlyKnownStatusesAreFinal: {"a_status_of_the_host_is_final"},
@@ -189,7 +229,9 @@ BROKEN: dict[type[MemoryJournal] | type[MemoryStore], set[str]] = {
         "a_result_from_outside_survives_a_later_handover",
         "a_submitted_call_stays_with_its_owner",
         "a_write_without_handover_is_no_receipt",
+        "every_member_of_an_outcome_is_final",
         "the_handover_and_the_payload_of_the_first_stay",
+        "what_describes_a_call_follows_its_snapshots",
     },
     ReceiptIsOverwritten: {
         "a_handover_by_the_host_takes_one_receipt",
@@ -203,19 +245,38 @@ BROKEN: dict[type[MemoryJournal] | type[MemoryStore], set[str]] = {
     KindOfHandoverChanges: {"the_handover_and_the_payload_of_the_first_stay"},
     NotesAreMerged: {"notes_are_replaced_as_a_whole"},
     NotesEndWithTheCall: {"notes_belong_to_the_highest_revision"},
-    RuntimeOverwritesTheDecision: {"a_decision_belongs_to_the_host"},
-    RuntimeForgetsTheDecision: {"a_decision_belongs_to_the_host"},
-    MediaAreForgotten: {"everything_a_record_holds_comes_back", "the_host_keeps_replaces_or_clears_media"},
+    RuntimeOverwritesTheDecision: {
+        "a_decision_belongs_to_the_host",
+        "a_decision_comes_back_whole",
+    },
+    RuntimeForgetsTheDecision: {
+        "a_decision_belongs_to_the_host",
+        "a_decision_comes_back_whole",
+    },
+    MediaAreForgotten: {
+        "a_decision_that_is_not_for_this_call_is_refused",
+        "every_member_of_an_outcome_is_final",
+        "everything_a_record_holds_comes_back",
+        "the_host_keeps_replaces_or_clears_media",
+    },
     DigitsAreLost: {"json_keeps_its_digits"},
     MemoryIsShared: {"a_record_shares_no_memory_with_its_writer"},
     InvalidCallIsStored: {"a_call_without_id_or_status_is_refused"},
     InputIsReturned: {"the_merged_record_is_returned"},
     RejectedCallIsStored: {"a_refused_call_leaves_nothing"},
     UpdateIsLost: {"concurrent_writes_of_one_call_lose_nothing"},
+    DescriptionEndsWithTheCall: {"what_describes_a_call_follows_its_snapshots"},
+    DigestStays: {"what_describes_a_call_follows_its_snapshots"},
+    PartsComeLate: {"every_member_of_an_outcome_is_final"},
+    PartsStay: {"every_member_of_an_outcome_is_final"},
+    ExpiryIsNoOutcome: {"every_member_of_an_outcome_is_final"},
+    StepLosesParts: {"everything_a_record_holds_comes_back"},
     HostClearsMediaByNone: {"the_host_keeps_replaces_or_clears_media"},
     HostResultKeepsParts: {"the_host_keeps_replaces_or_clears_media"},
     HostResetsTheRevision: {
         "a_decision_belongs_to_the_host",
+        "a_decision_comes_back_whole",
+        "a_decision_is_taken_once",
         "a_handover_by_the_host_takes_one_receipt",
         "a_late_handover_fills_nothing",
         "only_the_host_settles_a_call_that_needs_review",

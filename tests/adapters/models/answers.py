@@ -7,11 +7,13 @@ from typing import Any
 
 from turnfold.adapters.models.anthropic_messages import ANTHROPIC_MESSAGES
 from turnfold.adapters.models.config import ModelConfig
+from turnfold.adapters.models.gemini_generate import GEMINI_GENERATE
 from turnfold.adapters.models.openai_chat import OPENAI_CHAT
+from turnfold.adapters.models.openai_responses import OPENAI_RESPONSES
 from turnfold.adapters.models.protocols import WireProtocol
 from turnfold.adapters.models.reader import is_whole
 from turnfold.adapters.models.sse import EventDecoder
-from turnfold.adapters.models.vendors import VENDORS
+from turnfold.adapters.models.vendors import vendor_of
 from turnfold.effects.model import (
     BlockDelta,
     BlockEnded,
@@ -25,8 +27,15 @@ from turnfold.effects.model import (
 )
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "streams"
-PROTOCOLS: dict[str, WireProtocol] = {"openai-chat": OPENAI_CHAT, "anthropic-messages": ANTHROPIC_MESSAGES}
-BRANDS = {"openai-chat": "openai", "anthropic-messages": "anthropic"}
+PROTOCOLS: dict[str, WireProtocol] = {
+    protocol.name: protocol for protocol in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES, GEMINI_GENERATE)
+}
+BRANDS = {
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "anthropic-messages": "anthropic",
+    "gemini-generate": "google",
+}
 STREAMS = sorted(path.relative_to(FIXTURES).with_suffix("").as_posix() for path in FIXTURES.glob("*/*.sse"))
 
 
@@ -40,7 +49,8 @@ def stream_of(name: str) -> tuple[str, bytes, dict[str, Any]]:
 
 def config_of(protocol: str, **changes: Any) -> ModelConfig:
     """A configuration for a protocol's own vendor."""
-    vendor = VENDORS[BRANDS[protocol]]
+    vendor = vendor_of(BRANDS[protocol], protocol)
+    assert vendor is not None
     return ModelConfig(vendor=vendor, model="the-model", base_url=vendor.base_url, api_key="sk-secret-key", **changes)
 
 
@@ -81,9 +91,12 @@ def answer_of(deltas: Iterable[Delta]) -> dict[str, Any]:
                 assert not parts[index].get("ended"), "nothing may come for a block that has ended"
                 text.encode()
                 parts[index]["text"] += text
-            case BlockEnded(index, signature, redacted):
+            case BlockEnded(index, signature, redacted, _, whole):
                 assert not parts[index].get("ended"), "a block ends once"
                 parts[index] |= {"signature": signature, "redacted": redacted, "ended": True}
+                if whole is not None:
+                    assert (whole.id, whole.name) == (parts[index]["id"], parts[index]["name"])
+                    parts[index]["text"] = whole.arguments
             case UsageReported(usage):
                 counted = {name: getattr(usage, name) for name in counted}
             case StreamFinished() | StreamFailed():
@@ -104,11 +117,12 @@ def answer_of(deltas: Iterable[Delta]) -> dict[str, Any]:
 
 def _part(part: dict[str, Any]) -> dict[str, Any] | None:
     text = part["text"]
+    signed = {"signature": part["signature"]} if part["signature"] else {}
     match part["type"]:
         case DeltaKind.CALL:
-            return {"type": "call", "id": part["id"], "name": part["name"], "arguments": text}
+            return {"type": "call", "id": part["id"], "name": part["name"], "arguments": text, **signed}
         case DeltaKind.TEXT:
-            return {"type": "text", "text": text} if text else None
+            return {"type": "text", "text": text, **signed} if text or signed else None
         case _:
             kept = {"type": "thinking", "text": text, "signature": part["signature"], "redacted": part["redacted"]}
             return kept if text or part["signature"] else None

@@ -146,7 +146,7 @@ class Open:
 def model_at(server: Loopback | str, protocol: str = "openai-chat", **options: Any) -> RemoteModel:
     """A model that asks the server, or whoever is at the address."""
     url = server if isinstance(server, str) else server.url
-    return make_model(BRANDS[protocol], "the-model", url, KEY, **options)
+    return make_model(BRANDS[protocol], "the-model", url, KEY, protocol=protocol, **options)
 
 
 async def failure_of(answer: Answer, protocol: str = "openai-chat", **options: Any) -> ModelError:

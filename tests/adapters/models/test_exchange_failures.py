@@ -2,6 +2,7 @@
 
 import contextlib
 import email.utils
+import json
 import socket
 import time
 from typing import Any
@@ -89,6 +90,29 @@ async def test_a_rate_limit_may_name_a_date() -> None:
     error = await failure_of(says("429 Too Many Requests", Retry_After=date))
     assert error.retry_after_ms is not None
     assert 25_000 < error.retry_after_ms <= 30_000
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "detail", "kind", "wait_ms"),
+    [
+        ("400 Bad Request", "API key not valid.", {"reason": "API_KEY_INVALID"}, ErrorKind.UNAUTHORIZED, None),
+        (
+            "429 Too Many Requests",
+            "You exceeded your current quota. Please retry in 34s.",
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"},
+            ErrorKind.RATE_LIMITED,
+            34_000,
+        ),
+    ],
+)
+@in_real_time
+async def test_google_tells_among_the_details_what_is_the_matter(
+    status: str, said: str, detail: dict[str, str], kind: ErrorKind, wait_ms: int | None
+) -> None:
+    report = {"error": {"code": int(status[:3]), "message": said, "status": "ANY", "details": [detail]}}
+    page = json.dumps(report).encode()
+    error = await failure_of(says(status, page, Content_Type="application/json"), "gemini-generate")
+    assert (error.kind, error.retry_after_ms) == (kind, wait_ms)
 
 
 @in_real_time
@@ -216,7 +240,7 @@ async def test_a_request_that_cannot_be_written_is_the_hosts_mistake() -> None:
 @in_real_time
 async def test_a_connection_that_breaks_off_is_a_failure_with_what_had_come(protocol: str) -> None:
     _, body, _ = stream_of(f"{protocol}/plain")
-    cut = body[: body.index(b"Hello") + len(b"Hello") + 30]
+    cut = body[: body.index(b"data:", body.index(b"Hello")) + 20]
     async with serving(streams([cut], ends=False)) as server, model_at(server, protocol) as model:
         deltas = await ask(model)
     assert isinstance(deltas[0], Started)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 import trio
-from turnfold.adapters.models.failures import NoStreamError, of_exception, of_page, of_report, of_status, retry_after_ms
+from turnfold.adapters.models.failures import NoStreamError, of_exception, of_page, of_report, of_status
 from turnfold.effects.transcript import ErrorKind, ModelError
+from turnfold.effects.transcript.waiting import retry_after_ms
 
 from tests.adapters.models.answers import config_of
 

@@ -18,11 +18,12 @@ from turnfold.adapters.stores import (
     TooLarge,
     UnknownCall,
     UnknownRun,
+    WaitingCall,
 )
 from turnfold.effects.feed import ClaimFailed, InputMessage, Role
 from turnfold.effects.journal import CallUpdate, Changes, Resume, Step
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind, Suspended
-from turnfold.effects.record import CallDecision, CallStatus, Completion, CompletionSource, Handover, ToolCall
+from turnfold.effects.record import CallDecision, CallStatus, Completion, CompletionSource, Handover, ToolCall, Wait
 from turnfold.effects.values import replace
 
 AnyStore = MemoryStore | SqliteStore
@@ -159,6 +160,70 @@ async def test_a_listing_counts_calls_that_wait_or_need_review(store: AnyStore) 
     await store.journal("r").save_step(attempt, Step(b"s", changes=Changes(removed_calls=("a", "d"))))
     (summary,) = await store.runs()
     assert (summary.waiting, summary.needs_review) == (0, 0)
+
+
+async def test_a_listing_tells_results_that_a_run_went_on_without_apart(store: AnyStore) -> None:
+    """A detached call holds nobody up, and a call that was decided waits for its run alone."""
+    attempt = await with_calls(
+        store,
+        waiting("a"),
+        ToolCall("b", CallStatus.RUNNING, 1, handover=Handover.DETACHED),
+        ToolCall("c", CallStatus.AWAITING_DECISION, 1, handover=Handover.SUBMITTED),
+    )
+    (summary,) = await store.runs()
+    assert (summary.waiting, summary.outstanding, summary.needs_review) == (1, 2, 0)
+    await store.decide("r", "a", CallDecision(True))
+    (summary,) = await store.runs()
+    assert (summary.waiting, summary.outstanding) == (0, 2)
+    assert await store.run("r") == summary
+    await store.journal("r").save_call(attempt, ToolCall("a", CallStatus.RUNNING, 2))
+    assert (await store.runs())[0].waiting == 0
+
+
+async def test_waiting_calls_are_listed_over_all_runs(store: AnyStore, clock: HandClock) -> None:
+    await store.create_run("y", "talk")
+    await with_calls(store, waiting("c2"), waiting("c1"), run="y")
+    clock.advance(5)
+    await store.create_run("x", "other")
+    await with_calls(store, ToolCall("c1", CallStatus.NEEDS_REVIEW, 1, name="pay"), run="x")
+    first, second, third = await store.waiting()
+    assert first == WaitingCall("y", "talk", Wait.DECISION, 1_000_000, waiting("c1"))
+    assert (second.call.id, second.since) == ("c2", 1_000_000)
+    pay = ToolCall("c1", CallStatus.NEEDS_REVIEW, 1, name="pay")
+    assert third == WaitingCall("x", "other", Wait.REVIEW, 1_000_005, pay)
+    assert await store.waiting(conversation="talk") == (first, second)
+    assert await store.waiting(conversation="nobody") == ()
+    assert await store.waiting(1) == (first,)
+    assert await store.waiting(0) == await store.waiting(-1) == ()
+    assert await store.waiting(10**9) == (first, second, third)
+
+
+@pytest.mark.parametrize(("now", "expired"), [(1_000_099, False), (1_000_100, True)])
+async def test_a_call_that_nobody_may_decide_any_more_is_marked(
+    store: AnyStore, clock: HandClock, now: int, expired: bool
+) -> None:
+    """Only a decision expires: a result is taken at any time."""
+    awaited = ToolCall("b", CallStatus.WAITING, 1, handover=Handover.AWAIT, expires_at=1_000_100)
+    await with_calls(store, waiting("a", expires_at=1_000_100), awaited)
+    clock.now = now
+    assert [(listed.call.id, listed.expired) for listed in await store.waiting()] == [("a", expired), ("b", False)]
+
+
+async def test_calls_are_found_by_the_beginning_of_their_id(store: AnyStore) -> None:
+    """Of all runs, and by the very characters: none of them means something else."""
+    ids = ("ab", "abc", "ab\U0010fffe", "aB", "b%", "b_", "ba")
+    await with_calls(store, *(ToolCall(call_id, CallStatus.RUNNING, 1) for call_id in ids), run="y")
+    await with_calls(store, ToolCall("abc", CallStatus.FAILED, 1), run="x")
+
+    async def found(beginning: str, limit: int = 50) -> list[tuple[str, str]]:
+        return [(run_id, call.id) for run_id, call in await store.calls(beginning, limit)]
+
+    assert await found("ab") == [("y", "ab"), ("x", "abc"), ("y", "abc"), ("y", "ab\U0010fffe")]
+    assert await found("abc") == [("x", "abc"), ("y", "abc")]
+    assert await found("b%") == [("y", "b%")]
+    assert await found("ab", 1) == [("y", "ab")]
+    assert await found("c") == []
+    assert len(await found("")) == 8
 
 
 async def test_a_listing_shows_the_outcome_and_the_last_step(store: AnyStore, clock: HandClock) -> None:

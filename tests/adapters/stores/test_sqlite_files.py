@@ -21,10 +21,23 @@ from turnfold.adapters.stores import (
     sqlite_schema,
 )
 from turnfold.adapters.stores.sqlite_schema import APPLICATION_ID, SCHEMA_VERSION
+from turnfold.adapters.stores.sqlite_waiting import _CALLS, _WAITING
+from turnfold.effects.codec import encode
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.journal import CallUpdate, Changes, LogChange, Step
 from turnfold.effects.outcome import Delivered
-from turnfold.effects.record import Block, BlockKind, CallStatus, Completion, CompletionSource, PlanTask, ToolCall
+from turnfold.effects.record import (
+    Block,
+    BlockKind,
+    CallDecision,
+    CallStatus,
+    Completion,
+    CompletionSource,
+    Handover,
+    PlanTask,
+    ToolCall,
+    Wait,
+)
 from turnfold.effects.transcript import Usage
 
 
@@ -92,6 +105,83 @@ async def test_a_store_is_found_again(path: Path) -> None:
         assert (resume.state, dict(resume.logs)) == (b"state", {"main": (b"1", b"2", b"3")})
         assert [message.content for _, message in await store.messages("talk")] == ["m1"]
         assert await store.feed("talk").pending(0) == 0
+
+
+def layout_1(path: Path, *calls: ToolCall, damaged: str = "") -> None:
+    """A store as the first layout had it, with one run."""
+    connection = sqlite3.connect(path)
+    connection.executescript(sqlite_schema._CREATE)
+    connection.execute("INSERT INTO run (id, created_at, touched_at, meta) VALUES ('r', 1, 7, x'7b7d')")
+    for call in calls:
+        raw = b"{" if call.id == damaged else encode(call)
+        connection.execute("INSERT INTO call (run, id, data) VALUES (1, ?, ?)", (call.id, raw))
+        connection.execute("INSERT INTO resting (run, call, needs_review) VALUES (1, ?, 0)", (call.id,))
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute("PRAGMA user_version = 1")
+    connection.commit()
+    connection.close()
+
+
+async def test_the_first_layout_learns_who_waits_for_what(path: Path) -> None:
+    calls = (
+        ToolCall("a", CallStatus.AWAITING_DECISION, 1),
+        ToolCall("b", CallStatus.AWAITING_DECISION, 1, decision=CallDecision(True)),
+        ToolCall("c", CallStatus.RUNNING, 1, handover=Handover.DETACHED),
+        ToolCall("d", CallStatus.NEEDS_REVIEW, 1),
+        ToolCall("e", CallStatus.SUCCEEDED, 1),
+        ToolCall("f", CallStatus.WAITING, 1, handover=Handover.AWAIT),
+    )
+    layout_1(path, *calls)
+    with SqliteStore(path) as store:
+        found = await store.waiting()
+        assert [(listed.call.id, listed.kind, listed.since) for listed in found] == [
+            ("a", Wait.DECISION, 7),
+            ("c", Wait.OUTSTANDING, 7),
+            ("d", Wait.REVIEW, 7),
+            ("f", Wait.RESULT, 7),
+        ]
+        await store.settle("r", CallUpdate("f", CallStatus.SUCCEEDED))
+        (summary,) = await store.runs()
+        assert (summary.waiting, summary.outstanding, summary.needs_review) == (1, 1, 1)
+    connection = sqlite3.connect(path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
+    connection.close()
+
+
+async def test_a_damaged_row_does_not_keep_an_older_file_from_opening(path: Path) -> None:
+    layout_1(path, ToolCall("a", CallStatus.NEEDS_REVIEW, 1), ToolCall("b", CallStatus.NEEDS_REVIEW, 1), damaged="a")
+    with SqliteStore(path) as store:
+        assert [listed.call.id for listed in await store.waiting()] == ["b"]
+        with pytest.raises(CorruptRow):
+            await store.call("r", "a")
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(path: Path) -> None:
+    layout_1(path, ToolCall("a", CallStatus.NEEDS_REVIEW, 1))
+    with sqlite3.connect(path) as connection:
+        connection.execute("DROP TABLE call")
+    connection.close()
+    with pytest.raises(CannotOpen):
+        SqliteStore(path)
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert connection.execute("SELECT needs_review FROM resting").fetchall() == [(0,)]
+    connection.close()
+
+
+async def test_who_waits_is_listed_without_a_look_at_other_calls(path: Path) -> None:
+    """Both look-ups over all runs go by an index, however many calls there are."""
+    with SqliteStore(path) as store:
+        await store.runs()
+    connection = sqlite3.connect(path)
+    plans = [
+        connection.execute("EXPLAIN QUERY PLAN " + statement, parameters).fetchall()
+        for statement, parameters in ((_WAITING, (None, None, 9)), (_CALLS, ("a", "b", 9)))
+    ]
+    connection.close()
+    scanned = [step[3] for plan in plans for step in plan if step[3].startswith("SCAN")]
+    assert [step.split()[1] for step in scanned] == ["resting", "run"]
+    assert "INDEX resting_by_since" in scanned[0]
 
 
 @pytest.mark.parametrize(

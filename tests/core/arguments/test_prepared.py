@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from turnfold.adapters.schemas import check_with_rust
-from turnfold.core.arguments import DEPTH_MAX, Accepted, prepare
+from turnfold.core.arguments import DEPTH_MAX, LINES_MAX, Accepted, prepare
 from turnfold.effects.schema import Document, Schema, SchemaError, Way
 
 from tests.core.arguments.calls import told
@@ -141,3 +141,22 @@ def test_checking_touches_nothing_but_its_arguments() -> None:
     with pure():
         assert tool.check({"a": "1"}) == Accepted({"a": 1})
         assert isinstance(tool.check({"a": "y"}), str)
+
+
+def test_what_a_person_wrote_is_checked_as_it_is() -> None:
+    """Nothing is made to fit, and each place that is wrong is named."""
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "string"}}, "required": ["a"]}
+    tool = prepare("t", schema, check_with_rust)
+    assert tool.wrong({"a": 1, "b": "x"}) == ()
+    assert isinstance(tool.check({"a": "1", "b": None}), Accepted)
+    assert tool.wrong({"a": "1", "b": None}) == (("a", "must be integer"), ("b", "must be string"))
+    assert tool.wrong([]) == (("root", "must be object"),)
+    assert tool.wrong({}) == (("a", "must have required properties a"),)
+    deep = f"must not be nested more than {DEPTH_MAX} levels deep"
+    assert tool.wrong({"a": 1, "c": nested(DEPTH_MAX)}) == (("root", deep),)
+
+
+def test_no_more_than_a_few_places_are_named() -> None:
+    properties = {f"p{number:02}": {"type": "integer"} for number in range(20)}
+    tool = prepare("t", {"type": "object", "properties": properties}, check_with_rust)
+    assert len(tool.wrong(dict.fromkeys(properties, "x"))) == LINES_MAX

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import trio
 from turnfold.adapters.stores import SqliteStore
+from turnfold.adapters.stores.sqlite_schema import SCHEMA_VERSION
 
 from tests.shells.cli.conftest import Cli
 from tests.shells.cli.server import Reply, Server, Status
@@ -25,9 +26,9 @@ nothing = 3
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        ((), "no brand was named; say --brand or set TURNFOLD_BRAND, to one of openai, anthropic, ollama, "),
+        ((), "no brand was named; say --brand or set TURNFOLD_BRAND, to one of openai, anthropic, google, "),
         (("--brand", "openai"), "no model was named; say --model or set TURNFOLD_MODEL"),
-        (("--brand", "foo", "--model", "m"), "unknown brand 'foo'; known are openai, anthropic, ollama, "),
+        (("--brand", "foo", "--model", "m"), "unknown brand 'foo'; known are openai, anthropic, google, "),
         (("--brand", "openai", "--model", "m"), "openai needs an API key: set TURNFOLD_API_KEY"),
         (("--brand", "openai_compatible", "--model", "m"), "openai_compatible needs a base URL, such as https://"),
         (
@@ -134,8 +135,8 @@ def from_the_future(path: Path) -> None:
         (somebody_elses, "{path} is a database of another program: give the path of another file"),
         (
             from_the_future,
-            "{path} was made by a newer turnfold (schema 99, this release knows up to 1): "
-            "upgrade turnfold, or use another file",
+            "{path} was made by a newer turnfold (schema 99, this release knows up to "
+            f"{SCHEMA_VERSION}): upgrade turnfold, or use another file",
         ),
     ],
 )

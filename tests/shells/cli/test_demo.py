@@ -1,4 +1,4 @@
-"""``turnfold demo``: once as it is, with its two processes and its kill; then its script, and how it judges."""
+"""``turnfold demo``: once as it is, with its three processes and its kill; then its script, and how it judges."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ from turnfold.effects.record import CallStatus, ToolCall
 from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import AssistantMessage, CallPart, Message, TextPart, ToolResultMessage, UserMessage
 from turnfold.effects.values import replace
-from turnfold.shells.cli.demo_agent import Sight, read_witness, script
+from turnfold.shells.cli.demo_agent import BANKS_ANSWER, GRANTED, Sight, read_witness, script
 from turnfold.shells.cli.demo_report import Evidence, Execution, problems
 from turnfold.shells.cli.style import PLAIN
 
@@ -30,7 +30,13 @@ def test_the_demonstration_shows_a_kill_and_a_resume(tmp_path: Path) -> None:
     result = turnfold("demo", "--fast", "--db", db)
     assert (result.returncode, result.stderr) == (0, "")
     out = result.stdout
-    assert out.index("process 1 (pid ") < out.index("killed with SIGKILL: ") < out.index("process 2 (pid ")
+    story = ("process 1 (pid ", "killed with SIGKILL: ", "process 2 (pid ", "a person (", "process 3 (pid ")
+    places = [out.index(part) for part in story]
+    assert places == sorted(places)
+    assert re.search(r"\$ turnfold waiting --conversation demo-", out)
+    typed = " ".join(out.split())
+    assert re.search(r"\$ turnfold decide [0-9a-f-]{8,} --arguments '", typed)
+    assert re.search(r"\$ turnfold settle [0-9a-f-]{8,} --result '", typed)
     stored = out[out.index("What is stored of it") :]
     for expected in (
         r"\d  input    Order A-1042 has not been paid yet",
@@ -41,6 +47,11 @@ def test_the_demonstration_shows_a_kill_and_a_resume(tmp_path: Path) -> None:
         r"\d  settles  charge: needs review",
         r"\d  settles  write_report: interrupted",
         r'\d  call     write_report\(order="A-1042"\)  succeeded ',
+        r'\d  pauses   send_voucher\(amount="20.00 EUR"\)  to be decided',
+        r'\d  call     ask_bank\(order="A-1042"\)  its result comes from outside',
+        r"\d  decides  send_voucher: approved, with 5.00 EUR",
+        r"\d  settles  ask_bank: one charge of 49.00 EUR was booked",
+        r'\d  call     send_voucher\(amount="5.00 EUR"\)  succeeded ',
         r"\d  outcome  answered: Report: ",
     ):
         assert re.search(expected, stored), expected
@@ -76,9 +87,16 @@ def test_what_the_model_says_follows_from_what_it_is_asked() -> None:
     assert calls(after(*FOUND)) == ["charge", "write_report"]
     charged = (*FOUND, *called("charge", ENGLISH.needs_review))
     assert calls(after(*charged, *called("write_report", ENGLISH.interrupted_replayable))) == ["write_report"]
-    done = after(*charged, *called("write_report", "Report."))
+    unsure = (*charged, *called("write_report", "Report."))
+    assert calls(after(*unsure)) == ["ask_bank", "send_voucher"]
+    assert "I do not try again" in str(script(after(*unsure)))
+    done = after(
+        *unsure, *called("ask_bank", "once"), *called("send_voucher", "approved otherwise:\nvoucher of 5 sent")
+    )
     assert calls(done) == []
-    assert "I did not try again" in str(script(done))
+    assert "Report. The bank says: once. And a voucher of 5 sent." in str(script(done))
+    sure = after(*FOUND, *called("charge", "charged"), *called("write_report", "Report."))
+    assert "The charge went through: charged." in str(script(sure))
     never_ran = (*FOUND, *called("charge", ENGLISH.never_started), *called("write_report", "Report."))
     assert "charge" in calls(after(*never_ran))
 
@@ -87,25 +105,35 @@ def test_what_the_model_says_follows_from_what_it_is_asked() -> None:
 
 
 def good() -> Evidence:
-    def record(name: str, status: CallStatus, at: int) -> ToolCall:
-        return ToolCall(f"{name}-{at}", status, name=name, started_at=at, completed_at=at + 1)
+    def record(name: str, status: CallStatus, at: int, result: str = "") -> ToolCall:
+        return ToolCall(f"{name}-{at}", status, name=name, started_at=at, completed_at=at + 1, result=result)
 
-    saw = ("find_order", "charge", "write_report", "write_report")
+    saw = ("find_order", "charge", "write_report", "write_report", "ask_bank", "send_voucher")
     return Evidence(
         started_at=0,
-        summary=RunSummary("demo", "demo", 0, 90, attempt=2, outcome=Delivered("Done.")),
+        summary=RunSummary("demo", "demo", 0, 90, attempt=3, outcome=Delivered("Done.")),
         resume=Resume(
             calls=(
                 record("find_order", CallStatus.SUCCEEDED, 10),
                 record("charge", CallStatus.NEEDS_REVIEW, 20),
                 record("write_report", CallStatus.INTERRUPTED, 20),
                 record("write_report", CallStatus.SUCCEEDED, 60),
+                record("ask_bank", CallStatus.SUCCEEDED, 70, BANKS_ANSWER),
+                record("send_voucher", CallStatus.SUCCEEDED, 120, f"voucher of {GRANTED}"),
             )
         ),
-        executions=(Execution(1, 11, 0, 40, -9), Execution(2, 12, 41, 100, 0)),
+        executions=(Execution(1, 11, 0, 40, -9), Execution(2, 12, 41, 100, 6), Execution(3, 13, 110, 200, 0)),
         sights=tuple(Sight(place, 1, name, "k") for place, name in enumerate(saw)),
         consumed=True,
     )
+
+
+def ended(*codes: int) -> tuple[Execution, ...]:
+    return tuple(replace(one, returncode=code) for one, code in zip(good().executions, codes, strict=True))
+
+
+def with_results(result: str) -> Resume:
+    return Resume(calls=tuple(replace(call, result=result) for call in good().resume.calls))
 
 
 def test_good_evidence_has_no_problems() -> None:
@@ -117,14 +145,21 @@ def test_good_evidence_has_no_problems() -> None:
     [
         ({"sights": (*good().sights, Sight(9, 2, "charge", "k"))}, "the card was charged exactly once"),
         ({"sights": good().sights[1:]}, "the order was looked up once, and not again after the kill"),
-        ({"sights": good().sights[:3]}, "the report that was cut off was written again"),
+        ({"sights": (*good().sights[:3], *good().sights[4:])}, "the report that was cut off was written again"),
+        (
+            {"sights": (*good().sights, Sight(9, 2, "send_voucher", "k"))},
+            "the voucher was sent once, as it was approved",
+        ),
+        ({"resume": with_results("voucher of 20.00 EUR")}, "the voucher was sent once, as it was approved"),
+        ({"resume": with_results("who knows")}, "the bank was asked once, and its answer is the result"),
         (
             {"resume": Resume(calls=tuple(replace(call, status="succeeded") for call in good().resume.calls))},
             "the charge that was cut off needs review",
         ),
-        ({"executions": (Execution(1, 11, 0, 40, 0), good().executions[1])}, "process 1 was killed with SIGKILL"),
-        ({"executions": (good().executions[0], Execution(2, 12, 41, 100, 1))}, "process 2 came to its end"),
-        ({"summary": replace(good().summary, attempt=3)}, "the run has two attempts"),
+        ({"executions": ended(0, 6, 0)}, "process 1 was killed with SIGKILL"),
+        ({"executions": ended(-9, 0, 0)}, "process 2 ended when the run had to wait"),
+        ({"executions": ended(-9, 6, 1)}, "process 3 came to its end"),
+        ({"summary": replace(good().summary, attempt=2)}, "the run has three attempts"),
         (
             {"summary": replace(good().summary, outcome=Failed(FailureKind.MODEL, "no"))},
             "the run gave an answer",

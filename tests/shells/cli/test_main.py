@@ -13,7 +13,19 @@ from tests.shells.cli.conftest import Cli
 def test_help_names_every_command_and_exit_code(bare: Cli) -> None:
     result = bare("--help")
     assert result.code == 0
-    for word in ("demo", "chat", "runs", "show", "resume", "exit codes", "TURNFOLD_API_KEY"):
+    for word in (
+        "demo",
+        "chat",
+        "runs",
+        "show",
+        "resume",
+        "waiting",
+        "decide",
+        "settle",
+        "cancel",
+        "exit codes",
+        "TURNFOLD_API_KEY",
+    ):
         assert word in result.out
 
 

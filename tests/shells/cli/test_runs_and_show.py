@@ -11,12 +11,14 @@ import pytest
 import trio
 from turnfold.adapters.stores import SqliteStore
 from turnfold.effects.journal import Changes, Step
-from turnfold.effects.outcome import Delivered, Failed, FailureKind, Outcome, Suspended
+from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
 from turnfold.effects.record import (
     Block,
     BlockKind,
     CallDecision,
     CallStatus,
+    Completion,
+    CompletionSource,
     Handover,
     PlanTask,
     Standing,
@@ -49,11 +51,12 @@ CALLS = (
     ),
     ToolCall("c4", CallStatus.WAITING, name="ask", handover=Handover.AWAIT),
     ToolCall("c5", CallStatus.FAILED, name="break", error="it broke\x1b[2J"),
+    ToolCall("c6", CallStatus.RUNNING, name="work", handover=Handover.DETACHED, result="job 7"),
 )
 BLOCKS = (
     Block("b1", 1, "m", BlockKind.THINKING, "Let me think."),
     *(Block(f"b{2 + place}", 2 + place, "m", BlockKind.TOOL_CALL, "", call.id) for place, call in enumerate(CALLS)),
-    Block("b7", 7, "m", BlockKind.CONTENT, "Half a sent", standing=Standing.BROKEN_OFF),
+    Block("b8", 8, "m", BlockKind.CONTENT, "Half a sent", standing=Standing.BROKEN_OFF),
 )
 
 
@@ -88,9 +91,9 @@ def test_runs_are_listed_with_their_state(bare: Cli) -> None:
     heading, *rows = result.out.splitlines()
     assert heading.split() == ["RUN", "STATE", "TRIES", "UPDATED", "CONVERSATION"]
     states = {row.split()[0]: row for row in rows}
-    assert "answered, 1 to review, 2 waiting" in states["answered-run"]
+    assert "answered, 1 to review, 1 waiting, 1 outstanding" in states["answered-run"]
     assert "failed: turn limit" in states["failed-run"]
-    assert "waits, 1 to review" in states["waiting-run"]
+    assert "waits, 1 to review, 1 waiting" in states["waiting-run"]
     assert "running (held until " in states["running-run"]
 
 
@@ -107,7 +110,7 @@ def test_runs_as_json_have_every_member(bare: Cli) -> None:
     assert run["outcome"] == {"type": "Delivered", "text": "Done.", "boundary": 4}
     assert run["held"] is False
     assert run["lease_until"] is None
-    assert (run["needs_review"], run["waiting"], run["meta"]) == (1, 2, {"kind": "job"})
+    assert (run["needs_review"], run["waiting"], run["outstanding"], run["meta"]) == (1, 1, 1, {"kind": "job"})
 
 
 def test_a_store_without_runs_says_so(bare: Cli) -> None:
@@ -132,20 +135,71 @@ def test_show_tells_what_a_run_did(bare: Cli) -> None:
         "        note source: weather",
         "   3  pay  needs review",
         "        not known",
-        "        to do: did it happen? its key is c2",
+        "        to do: turnfold settle c2 (review)",
         "   4  delete  awaiting decision",
-        "        to do: decide on c3",
-        "        decision approved by Ann go on",
+        "        decision approved by Ann: go on",
+        "        to do: resume the run, which carries the decision out",
         "   5  ask  waiting",
-        "        to do: settle c4 (await)",
+        "        to do: turnfold settle c4 (await)",
         "   6  break  failed",
         "        it broke[2J",
-        "   7  said (broken off)  Half a sent",
+        "   7  work  running",
+        "        job 7",
+        "        to do: turnfold settle c6 (detached)",
+        "   8  said (broken off)  Half a sent",
         "  plan  pending      Tidy up",
         "",
         "outcome  All",
         "is done.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "line"),
+    [
+        (Suspended(("c3", "c4")), "waits for the result of ask"),
+        (None, "waits for the result of ask"),
+        (Completed(Completion(CompletionSource.TOOL, '{"a":1}')), 'completed by a tool with {"a":1}'),
+        (Completed(Completion(CompletionSource.GUARD, "1", True)), "completed by the guard, for good, with 1"),
+        (
+            Completed(Completion(CompletionSource.FALLBACK, "1", reason="budget_exhausted")),
+            "completed by the fallback (budget exhausted) with 1",
+        ),
+    ],
+)
+def test_show_says_how_a_run_ended_or_what_it_waits_for(bare: Cli, outcome: Outcome | None, line: str) -> None:
+    store(bare, "r", outcome)
+    assert bare.on_db("show", "r").out.endswith(f"\noutcome  {line}\n")
+
+
+@pytest.mark.parametrize(
+    ("decision", "plain", "full"),
+    [
+        (CallDecision(True), "approved", "approved"),
+        (
+            CallDecision(True, arguments='{"x":1}', by="A"),
+            "approved with other arguments by A",
+            'approved with {"x":1} by A',
+        ),
+        (CallDecision(reason="too\nmuch"), "rejected: too much", "rejected: too much"),
+        (CallDecision(result="done by hand"), "given the result done by hand", "given the result done by hand"),
+    ],
+)
+def test_show_says_what_was_decided(
+    bare: Cli, monkeypatch: pytest.MonkeyPatch, decision: CallDecision, plain: str, full: str
+) -> None:
+    decided = ToolCall("c3", CallStatus.SUCCEEDED, name="delete", result="ok", decision=decision)
+    monkeypatch.setattr(sys.modules[__name__], "CALLS", (decided,))
+    store(bare, "r", None)
+    assert f"        decision {plain}\n" in bare.on_db("show", "r").out
+    assert f"        decision {full}\n" in bare.on_db("show", "r", "--arguments").out
+
+
+def test_a_run_that_can_go_on_is_listed_so(bare: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "CALLS", CALLS[2:3])
+    store(bare, "r", Suspended(("c3",)))
+    assert "  can go on  " in bare.on_db("runs").out
+    assert bare.on_db("show", "r").out.endswith("\noutcome  none yet: it had to wait, and can go on\n")
 
 
 def test_arguments_are_shown_only_when_asked_for(bare: Cli) -> None:

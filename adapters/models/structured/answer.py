@@ -1,0 +1,165 @@
+"""Reading one answer: its text, what it used, how it ended. The object is in the text, or in the forced call."""
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing
+from typing import Any, cast
+
+from ....effects.model import (
+    BlockDelta,
+    BlockEnded,
+    BlockStarted,
+    Delta,
+    DeltaKind,
+    StreamFailed,
+    StreamFinished,
+    UsageReported,
+)
+from ....effects.transcript import (
+    ZERO_USAGE,
+    AssistantMessage,
+    CallPart,
+    ErrorKind,
+    ModelError,
+    StopReason,
+    Usage,
+    calls_of,
+    text_of,
+)
+from ....effects.transcript.partial_json import PartialJson
+from ....effects.values import frozen
+from ..vendors import Strategy
+
+__all__ = ["Answer", "Attempt", "PartialObject", "closing", "usage_of"]
+
+
+@frozen
+class Attempt:
+    """One call to the model: our id of it, how it asked, and what it used. ``error``, if it failed."""
+
+    model_call_id: str
+    strategy: Strategy
+    usage: Usage = ZERO_USAGE
+    stop: StopReason = StopReason.STOP
+    error: ModelError | None = None
+
+
+def usage_of(attempts: Sequence[Attempt]) -> Usage:
+    """The tokens of several calls; each counts once (decision 26)."""
+    return sum((attempt.usage for attempt in attempts), ZERO_USAGE)
+
+
+class Answer:
+    """One answer while it is read. ``tool`` names the call whose arguments are the object; empty: it is the text."""
+
+    def __init__(self, tool: str = "") -> None:
+        self.stop = StopReason.PENDING
+        self.raw_stop: str | None = None
+        self.usage = ZERO_USAGE
+        self.error: ModelError | None = None
+        self._tool = tool
+        self._blocks: dict[int, tuple[DeltaKind, str, list[str]]] = {}
+        self._whole: AssistantMessage | None = None
+
+    def feed(self, delta: Delta) -> str:
+        """Take in a delta; gives what it adds to the text of the object that is being written."""
+        match delta:
+            case BlockStarted(index, kind, _, name):
+                _, known, pieces = self._blocks.get(index, (kind, "", []))
+                self._blocks[index] = kind, name or known, [] if delta.again else pieces
+            case BlockDelta(index, text):
+                kind, name, pieces = self._blocks.setdefault(index, (DeltaKind.TEXT, "", []))
+                pieces.append(text)
+                return text if self._is_object(kind, name) else ""
+            case BlockEnded(index, part=CallPart() as part):
+                self._blocks[index] = DeltaKind.CALL, part.name, [part.arguments]
+            case UsageReported(usage):
+                self.usage = usage
+            case StreamFinished() | StreamFailed():
+                self._end(delta)
+            case _:
+                pass
+        return ""
+
+    def finish(self) -> None:
+        """The deltas have ended, as they should have with a terminal one."""
+        if self.stop is StopReason.PENDING:
+            self.stop = StopReason.ERROR
+            self.error = ModelError(ErrorKind.PROTOCOL, "the answer ended without saying how")
+
+    @property
+    def said(self) -> bool:
+        """Whether anything came that a person could have seen."""
+        return any(pieces for _, _, pieces in self._blocks.values())
+
+    @property
+    def text(self) -> str:
+        """The text of the object; without a call of the tool, whatever the model said instead."""
+        calls = [arguments for name, arguments in self._calls() if name == self._tool] if self._tool else []
+        if calls:
+            return calls[0]
+        if self._whole is not None:
+            return text_of(self._whole)
+        return "".join("".join(pieces) for kind, _, pieces in self._blocks.values() if kind is DeltaKind.TEXT)
+
+    def _is_object(self, kind: DeltaKind, name: str) -> bool:
+        if kind is DeltaKind.CALL:
+            return bool(self._tool) and name == self._tool
+        return kind is DeltaKind.TEXT and not self._tool
+
+    def _calls(self) -> Iterator[tuple[str, str]]:
+        if self._whole is not None:
+            yield from ((call.name, call.arguments) for call in calls_of(self._whole))
+            return
+        for kind, name, pieces in self._blocks.values():
+            if kind is DeltaKind.CALL:
+                yield name, "".join(pieces)
+
+    def _end(self, delta: StreamFinished | StreamFailed) -> None:
+        self.raw_stop, self._whole = delta.raw_stop, delta.message
+        if delta.message is not None and delta.message.usage.total:
+            self.usage = delta.message.usage
+        if isinstance(delta, StreamFailed):
+            self.stop, self.error = StopReason.ERROR, delta.error
+        else:
+            self.stop = delta.stop
+            if delta.stop in (StopReason.ERROR, StopReason.ABORTED):
+                kind = ErrorKind.ABORTED if delta.stop is StopReason.ABORTED else ErrorKind.PROTOCOL
+                self.error = ModelError(kind, "the answer was broken off")
+
+
+class PartialObject:
+    """The object in a text that is still arriving, from its first ``{`` on."""
+
+    def __init__(self) -> None:
+        self._json = PartialJson()
+        self._begun = False
+
+    def feed(self, text: str) -> Any:
+        """More of the text; gives what the object holds so far, nothing before it begins."""
+        if not self._begun:
+            start = text.find("{")
+            if start < 0:
+                return None
+            text, self._begun = text[start:], True
+        self._json.feed(text)
+        return self._json.value()
+
+
+def closing(deltas: AsyncIterator[Delta]) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
+    """The deltas, which are let go of in any case: an answer that is not wanted any more must not go on."""
+    if hasattr(deltas, "aclose"):
+        return cast("AbstractAsyncContextManager[AsyncIterator[Delta]]", aclosing(cast("Any", deltas)))
+    return _Open(deltas)
+
+
+class _Open(AbstractAsyncContextManager["AsyncIterator[Delta]"]):
+    """Deltas that cannot be closed."""
+
+    def __init__(self, deltas: AsyncIterator[Delta]) -> None:
+        self._deltas = deltas
+
+    async def __aenter__(self) -> AsyncIterator[Delta]:
+        return self._deltas
+
+    async def __aexit__(self, *_: object) -> None:
+        return None

@@ -1,0 +1,161 @@
+"""Asking a service over HTTP: JSON out, JSON back, every failure typed. The only code here that touches the network.
+
+Redirects are never followed: a key goes only where it was meant to go. An answer has a size that it may not exceed and
+a time in which it must be there, whole; how an answer that is no success is told comes before how long it is.
+Cancellation is nobody's failure and passes through.
+"""
+
+import json
+from collections.abc import Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import Any, TypeVar
+
+import httpx
+import msgspec
+import trio
+
+from ...effects.transcript import ErrorKind, ModelError, clean_json
+from ...effects.values import frozen
+from .endpoint import Endpoint
+from .errors import ServiceError
+from .failures import of_exception, of_status, unexpected
+
+__all__ = ["MAX_ANSWER_BYTES", "Query", "ServiceClient"]
+
+T = TypeVar("T")
+
+MAX_ANSWER_BYTES = 16 * 2**20
+"""The most bytes that an answer may have, where a service does not say otherwise."""
+
+MAX_ERROR_BYTES = 64 * 2**10
+"""How much of an error page is read."""
+
+CONNECT_S = 10.0
+"""How long to wait for a connection."""
+
+
+_NOTHING: Mapping[str, str] = {}
+
+
+@frozen
+class Query:
+    """One request. ``bearer``: whether the endpoint's key goes along as a bearer token; ``timeout_s`` is for all of it.
+
+    With a ``body`` it is a POST, else a GET. ``body`` is JSON-like data.
+    """
+
+    url: str
+    body: Any = None
+    headers: Mapping[str, str] = _NOTHING
+    bearer: bool = True
+    timeout_s: float = 60.0
+    max_bytes: int = MAX_ANSWER_BYTES
+
+
+class ServiceClient:
+    """An HTTP client for services. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
+
+    def __init__(self) -> None:
+        self._clients: dict[bool, httpx.AsyncClient] = {}
+
+    async def __aenter__(self) -> "ServiceClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Close the connections that are kept."""
+        clients = list(self._clients.values())
+        self._clients.clear()
+        for client in clients:
+            await client.aclose()
+
+    async def ask(self, endpoint: Endpoint, query: Query, wanted: type[T]) -> T:
+        """The answer of an endpoint as a value of the wanted type; raises ``ServiceError``."""
+        try:
+            content = None if query.body is None else json.dumps(clean_json(query.body), allow_nan=False).encode()
+        except (TypeError, ValueError, RecursionError):
+            phrase = f"{endpoint.label}: the request cannot be written as JSON"
+            raise ServiceError(ModelError(ErrorKind.INVALID_REQUEST, phrase)) from None
+        client = self._client(endpoint.local)
+        try:
+            with trio.fail_after(query.timeout_s):
+                answer = await _answer(client, endpoint, query, content)
+        except trio.TooSlowError:
+            phrase = f"{endpoint.label}: {endpoint.host} did not answer within {query.timeout_s:g} s"
+            raise ServiceError(ModelError(ErrorKind.TIMEOUT, phrase)) from None
+        return _decoded(endpoint, answer, wanted)
+
+    def _client(self, local: bool) -> httpx.AsyncClient:
+        """The client for servers on this machine, which no proxy can reach, or for all others."""
+        if local not in self._clients:
+            self._clients[local] = httpx.AsyncClient(
+                timeout=httpx.Timeout(None, connect=CONNECT_S),
+                follow_redirects=False,
+                trust_env=not local,
+                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
+            )
+        return self._clients[local]
+
+
+async def _answer(client: httpx.AsyncClient, endpoint: Endpoint, query: Query, content: bytes | None) -> bytes:
+    """The body of a successful answer; raises ``ServiceError``."""
+    try:
+        request = client.build_request(
+            "GET" if content is None else "POST", query.url, content=content, headers=_headers(endpoint, query)
+        )
+        response = await client.send(request, stream=True, auth=None, follow_redirects=False)
+        try:
+            if not response.is_success:
+                page = await _beginning(response)
+                raise of_status(endpoint, response.status_code, response.headers, page)
+            return await _whole(endpoint, response, query.max_bytes)
+        finally:
+            await response.aclose()
+    except ServiceError:
+        raise
+    except Exception as raised:
+        raise of_exception(endpoint, raised) from None
+
+
+def _headers(endpoint: Endpoint, query: Query) -> dict[str, str]:
+    headers = {"Accept": "application/json", "Accept-Encoding": "identity"}  # compression can be a bomb
+    if query.body is not None:
+        headers["Content-Type"] = "application/json"
+    if query.bearer and endpoint.api_key:
+        headers["Authorization"] = f"Bearer {endpoint.api_key}"
+    return {**headers, **query.headers}
+
+
+async def _whole(endpoint: Endpoint, response: httpx.Response, max_bytes: int) -> bytes:
+    body = bytearray()
+    async for chunk in response.aiter_bytes():
+        body += chunk
+        if len(body) > max_bytes:
+            raise unexpected(endpoint, f"{endpoint.host} sent more than the {max_bytes} bytes an answer may have")
+    return bytes(body)
+
+
+async def _beginning(response: httpx.Response) -> bytes:
+    """The beginning of an error page; what arrived of it, if it breaks off."""
+    page = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            page += chunk
+            if len(page) >= MAX_ERROR_BYTES:
+                break
+    except (httpx.HTTPError, OSError):
+        pass
+    return bytes(page[:MAX_ERROR_BYTES])
+
+
+def _decoded(endpoint: Endpoint, answer: bytes, wanted: type[T]) -> T:
+    try:
+        return msgspec.json.decode(answer, type=wanted)
+    except msgspec.ValidationError as wrong:
+        phrase = f"{endpoint.host} gave an answer of another shape ({wrong}); check the base URL"
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        what = "a web page" if answer.lstrip()[:1] == b"<" else "something that is no JSON"
+        phrase = f"{endpoint.host} answered with {what}; check the base URL"
+    raise unexpected(endpoint, phrase)

@@ -1,0 +1,104 @@
+"""What went wrong with a call, as a ``ServiceError`` with words for people.
+
+Which kind a failure is comes from ``effects.transcript.failures``. Texts of the HTTP library are never used: some of
+them hold headers and addresses.
+"""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from ...effects.transcript import ErrorKind, ModelError, clean_text
+from ...effects.transcript.failures import Trouble, kind_of, reported, trouble_of
+from ...effects.transcript.waiting import retry_after_ms
+from .endpoint import Endpoint
+from .errors import ServiceError
+
+__all__ = ["of_exception", "of_status", "unexpected"]
+
+_EXCERPT = 512
+
+
+def unexpected(endpoint: Endpoint, phrase: str) -> ServiceError:
+    """The service answered, and not what its interface promises."""
+    return ServiceError(ModelError(ErrorKind.PROTOCOL, f"{endpoint.label}: {phrase}"))
+
+
+def of_status(endpoint: Endpoint, status: int, headers: Mapping[str, str], page: bytes) -> ServiceError:
+    """The failure that an answer with this status is. ``page`` is its beginning."""
+    text = page.decode("utf-8", "replace").strip()
+    code, said = reported(_json(text))
+    if not said and not text.startswith(("<", "{", "[")):
+        said = text
+    kind = kind_of(status, code, said)
+    request_id = headers.get("x-request-id") or headers.get("request-id")
+    message = f"{endpoint.label}: {_phrase(endpoint, kind, status)} ({status})"
+    if said := _excerpt(said, endpoint):
+        message += f": {said}"
+    return ServiceError(
+        ModelError(
+            kind,
+            message,
+            status,
+            code and _excerpt(code, endpoint),
+            request_id and _excerpt(request_id, endpoint),
+            retry_after_ms(headers, time.time(), kind is ErrorKind.RATE_LIMITED),
+        )
+    )
+
+
+def of_exception(endpoint: Endpoint, raised: BaseException) -> ServiceError:
+    """The failure behind whatever the HTTP client raised."""
+    trouble = trouble_of(raised)
+    phrase = _TROUBLES.get(trouble) or f"the client failed with {type(raised).__name__}"
+    return ServiceError(ModelError(trouble.kind, f"{endpoint.label}: {phrase.format(host=endpoint.host)}"))
+
+
+_TROUBLES = {
+    Trouble.TIMEOUT: "{host} did not answer in time",
+    Trouble.TLS: "no secure connection to {host}; check the base URL and the certificates of this machine",
+    Trouble.NO_HOST: "there is no host called {host}; check the base URL",
+    Trouble.REFUSED: "{host} refused the connection; is the server running, and is the base URL right?",
+    Trouble.BROKEN: "the connection to {host} broke off",
+    Trouble.UNSENDABLE: "the request cannot be sent: check the base URL",
+    Trouble.UNDECODABLE: "{host} sent an answer that cannot be decoded",
+}
+
+_PHRASES = {
+    ErrorKind.UNAUTHORIZED: "the API key was not accepted",
+    ErrorKind.FORBIDDEN: "the API key may not do this",
+    ErrorKind.NOT_FOUND: "{host} has no such model or address; check the model's name and the base URL",
+    ErrorKind.RATE_LIMITED: "too many requests",
+    ErrorKind.QUOTA: "the account's quota or credit is used up",
+    ErrorKind.OVERFLOW: "the request is too long",
+    ErrorKind.INVALID_REQUEST: "the request was rejected",
+    ErrorKind.TIMEOUT: "{host} gave up waiting",
+    ErrorKind.REFUSED: "the request was refused by a content filter",
+    ErrorKind.UNAVAILABLE: "{host} cannot answer at the moment",
+}
+
+
+def _phrase(endpoint: Endpoint, kind: ErrorKind, status: int) -> str:
+    if 300 <= status < 400:
+        phrase = "{host} redirects, and redirects are not followed; put the address it points to in the base URL"
+    else:
+        phrase = _PHRASES.get(kind, "{host} gave an unexpected answer")
+    return phrase.format(host=endpoint.host)
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _excerpt(text: str, endpoint: Endpoint) -> str:
+    """The beginning of somebody else's text, on one line, without secrets; at most 512 bytes of it."""
+    for secret in endpoint.secrets:
+        text = text.replace(secret, "***")
+    line = " ".join(clean_text(text).split())
+    line = "".join(character if character.isprintable() else "\ufffd" for character in line[: _EXCERPT + 1])
+    raw = line.encode()
+    return line if len(raw) <= _EXCERPT else raw[:_EXCERPT].decode("utf-8", "ignore") + "…"
