@@ -11,6 +11,7 @@ from ..effects.feed import ClaimInput, PollFeed, WatchFeed
 from ..effects.journal import BeginAttempt, EndAttempt, RenewLease, SaveCall, SaveStep
 from ..effects.model import CallModel, ModelRequest
 from ..effects.outcome import Completed, Delivered
+from ..effects.question import AskGuard, AskPolicy, AskReconcile
 from ..effects.record import CallStatus, Handover
 from ..effects.tool import RunTool
 from ..effects.transcript import AssistantMessage, ToolResultMessage, calls_of
@@ -21,6 +22,9 @@ from .run.debts import due
 from .run.log import EntryKind, decode_entry
 from .run.phases import (
     Beginning,
+    CallAsking,
+    CallHandingOver,
+    CallReconciling,
     CallRunning,
     CallSettled,
     CallSettling,
@@ -29,6 +33,7 @@ from .run.phases import (
     Ended,
     LeaseRenewing,
     NoStep,
+    Reviewing,
     SavingStep,
     Watched,
     WatchOpening,
@@ -83,14 +88,26 @@ def one_write_per_call_is_in_flight(state: RunState) -> bool:
     return writing == sorted(key for key, live in state.batch.live.items() if live.writing is not None)
 
 
+def no_step_is_in_flight_while_a_call_is_handed_over(state: RunState) -> bool:
+    """While the host is asked to take a call, no step is in flight: it sees the call before what came after (I-09)."""
+    lives = state.batch.live.values()
+    handing = any(isinstance(live.phase, CallHandingOver) and live.writing is not None for live in lives)
+    return not handing or isinstance(state.saving.phase, NoStep)
+
+
 def tickets_match_the_regions(state: RunState) -> bool:
     """What is in flight is exactly what the regions say is in flight."""
     life, feed, model = state.life, state.feed, state.model
     asked: dict[type, list[int]] = {}
     for ticket, (order, _) in state.tickets.in_flight.items():
         asked.setdefault(order, []).append(ticket)
-    running = (live.phase for live in state.batch.live.values() if isinstance(live.phase, CallRunning))
-    if sorted(asked.pop(RunTool, ())) != sorted(phase.ticket for phase in running if phase.ticket is not None):
+    phases = [live.phase for live in state.batch.live.values()]
+    for order, kind in ((RunTool, CallRunning), (AskPolicy, CallAsking), (AskReconcile, CallReconciling)):
+        wanted = [phase.ticket for phase in phases if isinstance(phase, kind) and phase.ticket is not None]
+        if sorted(asked.pop(order, ())) != sorted(wanted):
+            return False
+    turn = state.turn.phase
+    if isinstance(turn, Reviewing) and asked.pop(AskGuard, []) != [turn.ticket]:
         return False
     if sorted(asked.pop(CallModel, ())) != sorted(t for t in (model.ticket, model.withdrawn) if t is not None):
         return False
@@ -118,12 +135,14 @@ def open_calls_are_counted(state: RunState) -> bool:
 
 
 def results_are_those_of_settled_calls(state: RunState) -> bool:
-    """While a batch is carried out, a call has a result exactly when it is settled."""
+    """While a batch is carried out, a call has a result when it is settled; until then, only one that was paused."""
     acting = state.loop.phase
     if not isinstance(acting, Acting) or isinstance(state.life, Closing | Ended):
         return True
-    settled = {live.index for live in state.batch.live.values() if isinstance(live.phase, CallSettled)}
-    return set(acting.results) == settled and len(acting.calls) == len(state.batch.live)
+    lives = state.batch.live.values()
+    settled = {live.index for live in lives if isinstance(live.phase, CallSettled)}
+    paused = {live.index for live in lives if live.record.decision is not None or live.record.expires_at is not None}
+    return settled <= set(acting.results) <= settled | paused and len(acting.calls) == len(state.batch.live)
 
 
 def calls_begin_in_order(state: RunState) -> bool:
@@ -168,6 +187,7 @@ OF_A_STATE: tuple[Callable[[RunState], bool], ...] = (
     the_model_is_asked_only_when_all_is_saved,
     one_step_is_in_flight,
     one_write_per_call_is_in_flight,
+    no_step_is_in_flight_while_a_call_is_handed_over,
     tickets_match_the_regions,
     blocks_count_from_one,
     open_calls_are_counted,
@@ -198,6 +218,17 @@ def turns_never_decrease(before: RunState, after: RunState) -> bool:
     return before.turn.turns <= after.turn.turns or isinstance(before.life, Beginning)
 
 
+def corrections_never_decrease(before: RunState, after: RunState) -> bool:
+    """The count of corrections only grows (I-04); it begins anew only where an execution begins."""
+    return before.goal.corrections <= after.goal.corrections or isinstance(before.life, Beginning)
+
+
+def a_fixed_value_stays(before: RunState, after: RunState) -> bool:
+    """What a run ends with, whatever comes in, is never replaced (I-03)."""
+    active = before.goal.active
+    return active is None or not active.fixed or after.goal.active == active
+
+
 def nothing_saved_becomes_unsaved(before: RunState, after: RunState) -> bool:
     """What was acknowledged stays acknowledged, and marks are never given out twice."""
     return isinstance(before.life, Beginning) or (
@@ -222,6 +253,8 @@ def what_has_ended_stays_as_it_ended(before: RunState, after: RunState) -> bool:
 OF_A_MOVE: tuple[Callable[[RunState, RunState], bool], ...] = (
     usage_never_decreases,
     turns_never_decrease,
+    corrections_never_decrease,
+    a_fixed_value_stays,
     nothing_saved_becomes_unsaved,
     names_are_never_reused,
     what_has_ended_stays_as_it_ended,
@@ -268,7 +301,8 @@ def debts_are_paid(state: RunState, rules: Rules) -> bool:
 
 
 def _wants(phase: object) -> bool:
-    return isinstance(phase, CallStarting | CallSettling) or (isinstance(phase, CallRunning) and phase.ticket is None)
+    asking = isinstance(phase, CallRunning | CallAsking | CallReconciling) and phase.ticket is None
+    return asking or isinstance(phase, CallStarting | CallSettling | CallHandingOver)
 
 
 # --- all of them

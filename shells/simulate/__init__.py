@@ -22,31 +22,19 @@ every event, and the first that is broken raises ``PromiseBroken`` with a trace:
 ``choices(world)``, 0 is the most ordinary, and what a world's ``troubles`` do not allow is not on offer. ``deviations``
 lists every schedule that departs from the ordinary once. ``shrink`` makes a world that breaks a promise plain.
 
-Reading order: ``scenario`` (what a world is made of), ``world`` (what it holds), ``ports`` (how orders are carried
-out), ``choices`` (what may happen), ``settling`` (how it ends), ``witness`` (what is promised, seen from outside), and
-the rest as needed. What is promised of the state itself stands in
-``core.invariants``.
+Reading order: ``scenario`` and ``outputs`` (what a world is made of), ``world`` (what it holds), ``ports`` and
+``questions`` (how orders are carried out), ``choices`` and ``hosting`` (what may happen), ``settling`` (how it ends),
+``witness`` with ``callbook`` and ``endbook`` (what is promised, seen from outside), and the rest as needed. What is
+promised of the state itself stands in ``core.invariants``.
 """
 
 from .choices import Choice, choices, ordinary, step
+from .counting import Counter
 from .executor import Executor, Pending
+from .outputs import Output, breaks_off, calls, cut_short, fails, refuses, says, says_nothing
 from .ports import answer, carry_out
 from .promises import PromiseBroken
-from .scenario import (
-    DEMO_TOOLS,
-    NO_TROUBLE,
-    Behaviour,
-    Output,
-    Scenario,
-    Trouble,
-    breaks_off,
-    calls,
-    cut_short,
-    fails,
-    refuses,
-    says,
-    says_nothing,
-)
+from .scenario import DEMO_TOOLS, NO_TROUBLE, Behaviour, Knowledge, Review, Scenario, Trouble
 from .schedule import deviations, run_schedule
 from .settling import settle
 from .shrink import shrink
@@ -59,10 +47,13 @@ __all__ = [
     "NO_TROUBLE",
     "Behaviour",
     "Choice",
+    "Counter",
     "Executor",
+    "Knowledge",
     "Output",
     "Pending",
     "PromiseBroken",
+    "Review",
     "Scenario",
     "Trace",
     "Trouble",

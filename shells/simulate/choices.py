@@ -12,21 +12,21 @@ from collections.abc import Callable, Iterator
 
 from ...effects.clock import Woke
 from ...effects.feed import ClaimInput, FeedFailed, InputClaimed, WatchFeed
-from ...effects.journal import CallRefused, CallUpdate, JournalFailed, SaveCall
+from ...effects.journal import CallRefused, JournalFailed, SaveCall
 from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed, StreamFailed
-from ...effects.outcome import Delivered
-from ...effects.record import CallStatus, Handover, ToolCall
+from ...effects.question import AskGuard, AskPolicy, AskReconcile, QuestionFailed
 from ...effects.tool import RunTool, ToolFailed, ToolProgressed, ToolResult
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.vocabulary import Event
-from .executor import Executor, Pending, is_journal_order
+from .executor import Executor, Pending, asks_host, is_journal_order
+from .hosting import around
 from .junk import impossible
 from .ports import answer, behaviour, carry_out, hangs, stream
 from .scenario import Behaviour, Trouble
 from .store import claim
 from .world import World
 
-__all__ = ["Choice", "begin_when_free", "choices", "ordinary", "settle_call", "step"]
+__all__ = ["Choice", "begin_when_free", "choices", "ordinary", "step"]
 
 MAX_EXECUTIONS = 8
 """How many executions a schedule may begin; settling begins as many more as it needs."""
@@ -154,9 +154,11 @@ def _with_order(world: World, executor: Executor, pending: Pending) -> Iterator[
         yield from _with_model(world, executor, pending)
     elif isinstance(order, RunTool):
         yield from _with_tool(world, executor, pending)
+    elif isinstance(order, AskPolicy | AskReconcile | AskGuard):
+        if Trouble.QUESTION in troubles and world.faults:
+            yield Choice("fails", lambda: _question_fails(world, executor, pending), executor, pending)
     elif is_journal_order(order):
-        if Trouble.JOURNAL in troubles and world.faults:
-            yield from _with_journal(world, executor, pending)
+        yield from _with_journal(world, executor, pending)
     elif Trouble.FEED in troubles:
         yield from _with_feed(world, executor, pending)
 
@@ -227,10 +229,23 @@ def _tool_fails(world: World, executor: Executor, pending: Pending) -> None:
     _fault(world, executor, pending, ToolFailed(world.now, pending.ticket, "simulated: it raised"))
 
 
+def _question_fails(world: World, executor: Executor, pending: Pending) -> None:
+    failed = QuestionFailed(world.now, pending.ticket, "simulated: nobody answers")
+    _fault(world, executor, pending, failed, "guard" if isinstance(pending.order, AskGuard) else "")
+
+
 def _with_journal(world: World, executor: Executor, pending: Pending) -> Iterator[Choice]:
+    troubles, order = world.scenario.troubles, pending.order
+    if not world.faults:
+        return
+    if asks_host(order) and Trouble.HOST in troubles and pending.answer is None:
+        refused = CallRefused(world.now, pending.ticket, "simulated: the host will not have it")
+        yield Choice("refuses", lambda: _fault(world, executor, pending, refused), executor, pending)
+    if Trouble.JOURNAL not in troubles:
+        return
     yield Choice("fails", lambda: _journal_fails(world, executor, pending, False), executor, pending)
     yield Choice("stores, and fails", lambda: _journal_fails(world, executor, pending, True), executor, pending)
-    if isinstance(pending.order, SaveCall):
+    if isinstance(order, SaveCall) and not asks_host(order):
         refused = CallRefused(world.now, pending.ticket, "simulated: not this one")
         yield Choice("refuses", lambda: _fault(world, executor, pending, refused, "journal"), executor, pending)
 
@@ -318,45 +333,12 @@ def _outside(world: World) -> Iterator[Choice]:
         yield Choice("a rival tries", lambda: _rival(world, lambda: world.begin(False)))
         if world.alive and world.stored.lease_until is not None:
             yield Choice("a rival begins", lambda: _rival(world, lambda: begin_when_free(world)))
-    if Trouble.HOST in troubles:
-        yield from _with_host(world)
+    if Trouble.CANCEL in troubles and not world.cancelled and world.executors and len(world.executors) < MAX_EXECUTIONS:
+        yield Choice("is cancelled from outside", world.cancel_from_outside)
+    for words, update in around(world):
+        yield Choice(words, (lambda w=words, u=update: world.host_writes(u, w)) if update else world.consume)
 
 
 def _rival(world: World, begin: Callable[[], object]) -> None:
     world.rivals -= 1
     begin()
-
-
-def _with_host(world: World) -> Iterator[Choice]:
-    for call in world.stored.calls.values():
-        if call.settled:
-            continue
-        for status in (CallStatus.SUCCEEDED, CallStatus.FAILED):
-            yield Choice(f"the host settles ({status})", lambda c=call, s=status: settle_call(world, c, s))
-        if not call.handover:
-            for handover in (Handover.AWAIT, Handover.DETACHED):
-                yield Choice(f"the host takes ({handover})", lambda c=call, h=handover: _hand_over(world, c, h))
-    outcome = world.stored.outcome
-    if isinstance(outcome, Delivered) and outcome.boundary > world.conversation.consumed:
-        yield Choice("the host consumes", world.consume)
-
-
-def settle_call(world: World, call: ToolCall, status: CallStatus = CallStatus.SUCCEEDED) -> None:
-    """The host settles a call."""
-    well = status is CallStatus.SUCCEEDED
-    update = CallUpdate(
-        call.id,
-        status=status,
-        result="the host's result" if well else None,
-        error=None if well else "the host's error",
-        completed_at=world.now,
-    )
-    world.host_writes(update, f"settles as {status.value}")
-
-
-def _hand_over(world: World, call: ToolCall, handover: Handover) -> None:
-    if handover is Handover.AWAIT:
-        update = CallUpdate(call.id, status=CallStatus.WAITING, handover=handover)
-    else:
-        update = CallUpdate(call.id, result="a receipt", handover=handover)
-    world.host_writes(update, f"takes ({handover.value})")

@@ -20,25 +20,33 @@ from ...effects.journal import (
 )
 from ...effects.lifecycle import Publish, RunEnded, RunResult
 from ...effects.model import CallModel, CancelModel, ModelStreamed, UsageReported
-from ...effects.record import ToolCall
+from ...effects.question import AskGuard, AskPolicy, AskReconcile, CancelQuestion
+from ...effects.record import CallStatus, Handover, ToolCall
 from ...effects.tool import CancelTool, RunTool
 from ...effects.transcript import ZERO_USAGE, Usage
 from ...effects.vocabulary import Effect, Event
-from .scenario import Output
+from .outputs import Output
 
-__all__ = ["Answer", "Asked", "Executor", "JournalOrder", "Pending", "is_journal_order"]
+__all__ = ["Answer", "Asked", "Executor", "JournalOrder", "Pending", "asks_host", "is_journal_order"]
 
 Answer = tuple[Callable[..., Event], tuple[Any, ...]]
 """An event that only wants its time and its ticket: its class and what else it holds."""
 
 JournalOrder = BeginAttempt | RenewLease | EndAttempt | SaveStep | SaveCall
-Asked = JournalOrder | WatchFeed | PollFeed | ClaimInput | CallModel | RunTool
+Asked = JournalOrder | WatchFeed | PollFeed | ClaimInput | CallModel | RunTool | AskPolicy | AskReconcile | AskGuard
 """The orders that are answered under their ticket."""
 
 
 def is_journal_order(order: Asked) -> TypeGuard[JournalOrder]:
     """Whether the order is one to the journal."""
     return isinstance(order, JournalOrder)
+
+
+def asks_host(order: Asked) -> bool:
+    """Whether the order submits or pauses a call, which the host may refuse."""
+    if not isinstance(order, SaveCall) or order.call.settled:
+        return False
+    return order.call.handover is Handover.SUBMITTED or order.call.status == CallStatus.AWAITING_DECISION
 
 
 class Pending:
@@ -73,6 +81,7 @@ class Executor:
         self.died = False
         self.attempt = 0
         self.claimed = 0
+        self.latest = 0
         self.asked_model = 0
         self.usage: dict[int, Usage] = {}
         self.fresh = False
@@ -98,7 +107,7 @@ class Executor:
                     self.result = result
                 case WakeAt(at=at):
                     self.wake = at
-                case CancelModel(ticket=ticket) | CancelTool(ticket=ticket):
+                case CancelModel(ticket=ticket) | CancelTool(ticket=ticket) | CancelQuestion(ticket=ticket):
                     self.pending[ticket].cancelled = True
                 case _:
                     self.pending[effect.ticket] = Pending(effect)
@@ -128,7 +137,8 @@ class Executor:
             case CallSaved(call=call):
                 self.told[call.id] = call
                 self._write_acknowledged()
-            case FeedPolled(ticket=ticket):
+            case FeedPolled(ticket=ticket, latest=latest):
+                self.latest = max(self.latest, latest)
                 self.fresh = self.fresh or ticket in self._fresh_polls
             case InputClaimed(claim=claim):
                 self.claimed = claim.boundary

@@ -11,6 +11,17 @@ from ...effects.feed import FeedPolled, FeedWatched, InputSignalled, PollFeed, W
 from ...effects.journal import AttemptEnded, EndAttempt, SaveStep, StepSaved
 from ...effects.lifecycle import RunStarted
 from ...effects.model import CallModel, ModelCutOff, ModelStreamed
+from ...effects.question import (
+    AskGuard,
+    AskPolicy,
+    AskReconcile,
+    CallPolicy,
+    NeverHappened,
+    PolicyGiven,
+    Reconciled,
+    Verdict,
+    VerdictGiven,
+)
 from ...effects.tool import RunTool, ToolProgressed, ToolResult, ToolReturned
 from ...effects.values import replace
 from ...effects.vocabulary import Event
@@ -47,4 +58,7 @@ _ANSWERS: dict[type, tuple[Any, tuple[Any, ...]]] = {
     CallModel: (ModelCutOff, ()),
     RunTool: (ToolProgressed, (ToolResult("half way"),)),
     PollFeed: (FeedPolled, (3,)),
+    AskPolicy: (PolicyGiven, (CallPolicy(),)),
+    AskReconcile: (Reconciled, (NeverHappened(),)),
+    AskGuard: (VerdictGiven, (Verdict(),)),
 }

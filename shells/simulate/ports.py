@@ -22,12 +22,15 @@ from ...effects.journal import (
     StepSaved,
 )
 from ...effects.model import CallModel, ModelBroke, ModelCutOff, ModelStreamed, StreamFinished
-from ...effects.tool import RunTool, ToolCutOff, ToolFailed, ToolResult, ToolReturned
-from ...effects.transcript import StopReason, TextPart
+from ...effects.question import AskGuard, AskPolicy, AskReconcile, QuestionCutOff
+from ...effects.tool import RunTool, ToolCutOff
+from ...effects.transcript import StopReason
 from . import store
 from .executor import Answer, Executor, JournalOrder, Pending
+from .outputs import Output
 from .promises import Complaint
-from .scenario import Behaviour, Output
+from .questions import answer_of, given_by
+from .scenario import Behaviour
 from .store import BadWrite, Stored
 from .world import World
 
@@ -68,8 +71,8 @@ def carry_out(world: World, executor: Executor, pending: Pending) -> None:
             pending.answer = (FeedFailed if isinstance(claimed, str) else InputClaimed, (claimed,))
         case BeginAttempt() | RenewLease() | EndAttempt() | SaveStep() | SaveCall() as order:
             pending.answer = _write(world, order)
-        case _:
-            raise TypeError(f"{pending.order} is no order that can be carried out")
+        case AskPolicy() | AskReconcile() | AskGuard() as order:
+            pending.answer = answer_of(world, executor, order)
 
 
 def _write(world: World, order: JournalOrder) -> Answer:
@@ -81,7 +84,7 @@ def _write(world: World, order: JournalOrder) -> Answer:
         world.complain(Complaint("a step fits what is stored", str(error)))
     if after is None:
         return AttemptStale, ()
-    world.store(after)
+    world.store(after, order.step if isinstance(order, SaveStep) else None)
     match order:
         case RenewLease():
             return LeaseRenewed, ()
@@ -129,17 +132,7 @@ def _begin_tool(world: World, executor: Executor, pending: Pending, order: RunTo
         world.witness.tool_begins(executor, order)
     except Complaint as complaint:
         world.complain(complaint)
-    name = order.invocation.name
-    text = f"{name} result {len(world.witness.starts)}"
-    match behaviour(world, pending):
-        case Behaviour.FAILS:
-            return ToolFailed, (f"{name} failed",)
-        case Behaviour.ERROR:
-            return ToolReturned, (ToolResult(f"{name} found nothing", is_error=True),)
-        case Behaviour.PARTS:
-            return ToolReturned, (ToolResult((TextPart(text), TextPart("more"))),)
-        case _:
-            return ToolReturned, (ToolResult(text),)
+    return given_by(world, order, behaviour(world, pending))
 
 
 # --- answering
@@ -153,7 +146,8 @@ def answer(world: World, executor: Executor, pending: Pending) -> None:
         return
     if pending.cancelled:
         executor.settled(order.ticket)
-        world.deliver(executor, ToolCutOff(world.now, order.ticket))
+        cut_off = ToolCutOff if isinstance(order, RunTool) else QuestionCutOff
+        world.deliver(executor, cut_off(world.now, order.ticket))
         return
     carry_out(world, executor, pending)
     assert pending.answer is not None

@@ -1,44 +1,21 @@
 """What a simulated world is made of: what its model will say, how its tools behave, its input, and its troubles.
 
 All of it is data, so a world is its scenario and its schedule and nothing else. Read ``Scenario`` first; the functions
-below it write a model's outputs.
+that write a model's outputs are in ``outputs``.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 
-from ...core.run import Limits, RunSpec
+from ...core.run import NO_FUNCTIONS, Extension, Functions, Limits, Rules, RunSpec, rules_for
 from ...effects.feed import InputMessage
-from ...effects.model import (
-    BlockDelta,
-    BlockEnded,
-    BlockStarted,
-    Delta,
-    DeltaKind,
-    Started,
-    StreamFailed,
-    StreamFinished,
-    UsageReported,
-)
+from ...effects.question import Accept, CallPolicy, Ruling
 from ...effects.tool import ToolSpec
-from ...effects.transcript import ErrorKind, ModelError, StopReason, ToolDeclaration, Usage
+from ...effects.transcript import ToolDeclaration
 from ...effects.values import field, frozen, replace
+from .outputs import Output
 
-__all__ = [
-    "DEMO_TOOLS",
-    "NO_TROUBLE",
-    "Behaviour",
-    "Output",
-    "Scenario",
-    "Trouble",
-    "breaks_off",
-    "calls",
-    "cut_short",
-    "fails",
-    "refuses",
-    "says",
-    "says_nothing",
-]
+__all__ = ["DEMO_TOOLS", "NO_TROUBLE", "Behaviour", "Knowledge", "Review", "Scenario", "Trouble"]
 
 
 class Trouble(StrEnum):
@@ -54,8 +31,10 @@ class Trouble(StrEnum):
     MODEL = "model calls fail or break off at any point, and answer although they were cancelled"
     TOOL = "tools fail, report progress, and hand in their result although they were stopped"
     INPUT = "the later input arrives, with a signal or without"
-    HOST = "the host settles calls, takes them over, and consumes what was delivered"
-    CANCEL = "somebody cancels the run"
+    HOST = "the host settles calls, once and again, takes them over, refuses them, and consumes what was delivered"
+    DECIDE = "people decide paused calls: in time or too late, twice, otherwise, and on other arguments"
+    QUESTION = "policies, guards and reconcilers fail"
+    CANCEL = "somebody cancels the run, from inside or by taking it over"
     TIME = "time jumps, and wake-ups come early"
     JUNK = "events arrive that cannot happen"
 
@@ -64,7 +43,12 @@ NO_TROUBLE: frozenset[Trouble] = frozenset()
 
 
 class Behaviour(StrEnum):
-    """What a tool does when it is called. ``HANGS`` answers only once it is stopped, ``SLOW`` after everything else."""
+    """What a tool does when it is called. ``HANGS`` answers only once it is stopped, ``SLOW`` after everything else.
+
+    ``AWAITS`` and ``DETACHES`` hand the call over, ``COMPLETES`` and ``FIXES`` end the run with a value that newer
+    input may supersede, or may not; whether a tool may do that is the run's to say. ``BABBLES`` hands over with a
+    payload that JSON cannot hold.
+    """
 
     RETURNS = "returns"
     SLOW = "slow"
@@ -72,53 +56,28 @@ class Behaviour(StrEnum):
     FAILS = "fails"
     ERROR = "error"
     PARTS = "parts"
+    AWAITS = "awaits"
+    DETACHES = "detaches"
+    COMPLETES = "completes"
+    FIXES = "fixes"
+    BABBLES = "babbles"
+
+
+class Knowledge(StrEnum):
+    """What a tool that reconciles finds out about a call that was cut off."""
+
+    KNOWS = "knows what happened"
+    UNSURE = "cannot tell"
+    FAILS = "fails"
 
 
 @frozen
-class Output:
-    """What the model does when it is asked once: deltas that end with a terminal one, unless the port breaks off."""
+class Review:
+    """One answer of the guard; ``note`` goes on every record that it sees. One with an ``error`` fails instead."""
 
-    deltas: tuple[Delta, ...]
-
-    @property
-    def signed(self) -> "Output":
-        """The same, with a name for the model that says it: by it the witness tells outputs from input."""
-        return self if any(isinstance(one, Started) for one in self.deltas) else Output((_STARTED, *self.deltas))
-
-    @property
-    def terminal(self) -> StreamFinished | StreamFailed | None:
-        """The delta that ends it, or nothing when the port breaks its contract."""
-        last = self.deltas[-1] if self.deltas else None
-        return last if isinstance(last, StreamFinished | StreamFailed) else None
-
-    @property
-    def blocks(self) -> tuple[tuple[DeltaKind, str, str], ...]:
-        """What it says block by block, as (kind, tool's name, text), in the order in which the blocks appear."""
-        found: dict[int, tuple[DeltaKind, str, str]] = {}
-        for delta in self.deltas:
-            if isinstance(delta, BlockStarted):
-                new = (delta.kind, "", "")
-                kind, name, text = new if delta.again else found.get(delta.index, new)
-                found[delta.index] = (kind, name or delta.name, text)
-            elif isinstance(delta, BlockDelta):
-                kind, name, text = found.get(delta.index, (DeltaKind.TEXT, "", ""))
-                found[delta.index] = (kind, name, text + delta.text)
-        return tuple(found.values())
-
-    @property
-    def text(self) -> str:
-        """All its text, thoughts and arguments left out."""
-        return "".join(text for kind, _, text in self.blocks if kind is DeltaKind.TEXT)
-
-    @property
-    def wanted(self) -> tuple[tuple[str, str], ...]:
-        """The calls in it, as (tool, arguments as text)."""
-        return tuple((name, text) for kind, name, text in self.blocks if kind is DeltaKind.CALL)
-
-    @property
-    def cut_off(self) -> bool:
-        """Whether it ended at its length limit."""
-        return isinstance(self.terminal, StreamFinished) and self.terminal.stop is StopReason.LENGTH
+    ruling: Ruling = Accept()
+    note: str = ""
+    error: str = ""
 
 
 DEMO_TOOLS = (
@@ -140,6 +99,10 @@ class Scenario:
     ``outputs`` are what the model says, one for each time it is asked; after the last one it says some last word.
     ``inputs`` are there from the start, ``later`` ones arrive when the schedule says so. ``behaviours`` are the tools',
     by name (``RETURNS`` where nothing is said). ``crashes``, ``rivals`` and ``faults`` bound how often each may happen.
+
+    ``policies`` say what is done with a tool's calls (a text: asking raises it), ``knowledge`` what it finds out about
+    one that was cut off; tools that stand there are asked. ``reviews`` are the guard's, one for each time it is asked;
+    after the last one it accepts. ``functions`` and ``extensions`` are the run's.
     """
 
     outputs: tuple[Output, ...] = ()
@@ -147,75 +110,28 @@ class Scenario:
     inputs: tuple[InputMessage, ...] = (InputMessage("hello", "1"),)
     later: tuple[InputMessage, ...] = ()
     behaviours: Mapping[str, Behaviour] = {"crawl": Behaviour.SLOW}
+    policies: Mapping[str, CallPolicy | str] = {}
+    knowledge: Mapping[str, Knowledge] = {}
+    reviews: tuple[Review, ...] = ()
+    functions: Functions = NO_FUNCTIONS
+    extensions: tuple[Extension, ...] = ()
     troubles: frozenset[Trouble] = NO_TROUBLE
     crashes: int = 2
     rivals: int = 1
     faults: int = 2
 
     @property
+    def rules(self) -> Rules:
+        """What the fold works under; of each tool it knows whether somebody answers for it."""
+        spec = self.spec
+        tools = (
+            replace(tool, has_policy=tool.name in self.policies, reconciles=tool.name in self.knowledge)
+            for tool in spec.tools
+        )
+        spec = replace(spec, tools=tuple(tools), guarded=spec.guarded or bool(self.reviews))
+        return rules_for(spec, functions=self.functions, extensions=self.extensions)
+
+    @property
     def limits(self) -> Limits:
         """The run's limits."""
         return self.spec.limits
-
-
-# --- what a model says
-
-_STARTED = Started(model="simulated")
-_USAGE = UsageReported(Usage(10, 0, 0, 2))
-
-
-def says(text: str, thought: str = "") -> Output:
-    """A text, and maybe a thought before it."""
-    deltas = _thinking(thought) + _text(text, 1)
-    return Output((_STARTED, *deltas, _USAGE, StreamFinished(StopReason.STOP)))
-
-
-def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tuple[str, ...] = ()) -> Output:
-    """Calls, as (tool, arguments as text), after some text and thought; ``ids`` are the provider's, "1", "2" … if not
-    given.
-    """
-    deltas = _thinking(thought) + _text(text, 1)
-    for place, (name, arguments) in enumerate(wanted):
-        call_id = ids[place] if place < len(ids) else str(place + 1)
-        deltas += (BlockStarted(place + 2, DeltaKind.CALL, call_id, name), BlockDelta(place + 2, arguments))
-    return Output((_STARTED, *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
-
-
-def says_nothing(thought: str = "") -> Output:
-    """An output without text and calls."""
-    return Output((_STARTED, *_thinking(thought), _USAGE, StreamFinished(StopReason.STOP)))
-
-
-def refuses() -> Output:
-    """A refusal."""
-    return Output((_STARTED, *_text("no", 0), _USAGE, StreamFinished(StopReason.REFUSAL, "safety")))
-
-
-def fails(kind: ErrorKind = ErrorKind.UNAVAILABLE, text: str = "") -> Output:
-    """A failure, after some text."""
-    error = ModelError(kind, f"simulated: {kind.value}")
-    return Output((_STARTED, *_text(text, 0), StreamFailed(error)))
-
-
-def cut_short(output: Output) -> Output:
-    """The same output, stopped at its length limit."""
-    return Output((*output.deltas[:-1], StreamFinished(StopReason.LENGTH)))
-
-
-def breaks_off(output: Output) -> Output:
-    """The same output without its end: the port broke its contract."""
-    return replace(output, deltas=output.deltas[:-1])
-
-
-def _text(text: str, index: int) -> tuple[Delta, ...]:
-    if not text:
-        return ()
-    middle = (len(text) + 1) // 2
-    pieces = (text[:middle], text[middle:])
-    return (BlockStarted(index, DeltaKind.TEXT), *(BlockDelta(index, piece) for piece in pieces if piece))
-
-
-def _thinking(thought: str) -> tuple[Delta, ...]:
-    if not thought:
-        return ()
-    return (BlockStarted(0, DeltaKind.THINKING), BlockDelta(0, thought), BlockEnded(0, signature="signed"))

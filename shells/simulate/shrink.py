@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from ...core.run import Fold
 from ...effects.values import replace
+from .outputs import Output, calls, says
 from .promises import PromiseBroken
-from .scenario import Output, Scenario, Trouble, calls, says
+from .scenario import Scenario, Trouble
 from .schedule import run_schedule
 from .world import Watch
 
@@ -112,10 +113,24 @@ class _Shrinking:
 
 
 _PLAIN = tuple(
-    (name, getattr(Scenario(), name)) for name in ("later", "inputs", "behaviours", "crashes", "rivals", "faults")
+    (name, getattr(Scenario(), name))
+    for name in (
+        "later",
+        "inputs",
+        "reviews",
+        "extensions",
+        "functions",
+        "policies",
+        "knowledge",
+        "behaviours",
+        "crashes",
+        "rivals",
+        "faults",
+    )
 )
 _PLAIN_SPEC = tuple(
-    (name, getattr(Scenario().spec, name)) for name in ("tools", "limits", "sequential", "discard_undelivered")
+    (name, getattr(Scenario().spec, name))
+    for name in ("tools", "limits", "retries", "sequential", "discard_undelivered", "guarded")
 )
 
 

@@ -9,11 +9,22 @@ from collections.abc import Iterable, Mapping
 from ...effects.feed import Claim, InputMessage
 from ...effects.journal import CallUpdate, Resume, Step, merge_call, overlay_external
 from ...effects.outcome import Outcome
-from ...effects.record import Block, Completion, PlanTask, ToolCall, validate_call
+from ...effects.record import Block, CallStatus, Completion, PlanTask, ToolCall, validate_call
 from ...effects.transcript import ZERO_USAGE, Usage
 from ...effects.values import frozen, replace
 
-__all__ = ["BadWrite", "Conversation", "Stored", "begin", "claim", "give_back", "load", "overlay", "pending", "renew"]
+__all__ = [
+    "BadWrite",
+    "Conversation",
+    "Stored",
+    "begin",
+    "claim",
+    "give_back",
+    "host_writes",
+    "load",
+    "pending",
+    "renew",
+]
 __all__ += ["save_call", "save_step"]
 
 
@@ -92,9 +103,20 @@ def save_step(stored: Stored, attempt: int, step: Step) -> Stored | None:
     )
 
 
-def overlay(stored: Stored, update: CallUpdate) -> Stored:
-    """The store after the host's own write, which no attempt fences."""
-    return replace(stored, calls={**stored.calls, update.id: overlay_external(stored.calls[update.id], update)})
+def host_writes(stored: Stored, update: CallUpdate, now: int) -> Stored | str:
+    """The store after a host's own write, which no attempt fences; or why a decision is refused (decision 17)."""
+    call, decision = stored.calls[update.id], update.decision
+    if decision is not None and decision != call.decision:
+        ends = (decision.expires_at, call.expires_at)
+        if call.decision is not None:
+            return "it was decided before"
+        if call.status != CallStatus.AWAITING_DECISION:
+            return "nobody has to decide it"
+        if decision.digest not in ("", call.digest):
+            return "it has other arguments"
+        if any(end is not None and end <= now for end in ends):
+            return "it is too late"
+    return replace(stored, calls={**stored.calls, update.id: overlay_external(call, update)})
 
 
 def load(stored: Stored) -> Resume:

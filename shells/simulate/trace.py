@@ -33,8 +33,17 @@ from ...effects.model import (
     StreamFinished,
 )
 from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
+from ...effects.question import (
+    AskPolicy,
+    AskReconcile,
+    CallPolicy,
+    PolicyGiven,
+    QuestionFailed,
+    Reconciled,
+    VerdictGiven,
+)
 from ...effects.record import ToolCall
-from ...effects.tool import RunTool, ToolFailed
+from ...effects.tool import RunTool, ToolControlled, ToolFailed
 from ...effects.values import frozen
 from ...effects.vocabulary import Effect, Event
 
@@ -116,8 +125,14 @@ def _told(event: Event) -> str:
             return _call(call)
         case CallRefused(reason=text) | JournalFailed(message=text) | FeedFailed(message=text):
             return text
-        case ModelBroke(message=text) | ToolFailed(message=text):
+        case ModelBroke(message=text) | ToolFailed(message=text) | QuestionFailed(message=text):
             return text
+        case ToolControlled(control=said) | Reconciled(finding=said):
+            return _words(type(said).__name__)
+        case VerdictGiven(verdict=verdict):
+            return _words(type(verdict.ruling).__name__)
+        case PolicyGiven(policy=policy):
+            return _policy(policy)
         case FeedPolled(latest=latest):
             return f"latest {latest}"
         case InputClaimed(claim=claim):
@@ -126,6 +141,16 @@ def _told(event: Event) -> str:
             return _deltas(deltas)
         case _:
             return ""
+
+
+def _words(name: str) -> str:
+    """The name of a class as words."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+
+
+def _policy(policy: CallPolicy) -> str:
+    asked = [_words(type(one).__name__) for one in (policy.submit, policy.confirm) if one is not None]
+    return " and ".join(asked) or "run"
 
 
 def describe_effect(effect: Effect) -> str:
@@ -147,7 +172,7 @@ def _asked(effect: Effect) -> str:
             return f" ({_step(step)})"
         case SaveCall(call=call):
             return f" {_call(call)}"
-        case RunTool(invocation=invocation):
+        case RunTool(invocation=invocation) | AskPolicy(invocation=invocation) | AskReconcile(invocation=invocation):
             return f" {invocation.name} {invocation.key}"
         case CallModel(request=request):
             return f" of {len(request.context)} messages"

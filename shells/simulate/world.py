@@ -11,18 +11,21 @@ from enum import StrEnum
 from typing import NoReturn
 
 from ...core.invariants import OF_WHAT_IS_ASKED, broken, promise
-from ...core.run import Fold, IllegalEvent, Rules, RunState, rules_for
+from ...core.run import Fold, IllegalEvent, Rules, RunSpec, RunState, rules_for
 from ...effects.feed import FeedFailed, InputClaimed, InputSignalled, WatchFeed
-from ...effects.journal import AttemptBegun, AttemptStale, CallUpdate, JournalFailed
+from ...effects.journal import AttemptBegun, AttemptStale, CallUpdate, JournalFailed, Step
 from ...effects.lifecycle import CancelAsked, RunStarted
 from ...effects.model import ModelBroke
-from ...effects.outcome import Delivered
+from ...effects.outcome import Completed, Delivered
+from ...effects.question import VerdictGiven
 from ...effects.values import replace
 from ...effects.vocabulary import Effect, Event
 from .executor import Executor
+from .outputs import Output, says
 from .promises import Complaint, PromiseBroken
-from .scenario import Output, Scenario, says
-from .store import Conversation, Stored, overlay
+from .reading import blamed_on_limits, is_final
+from .scenario import Review, Scenario
+from .store import Conversation, Stored, host_writes
 from .trace import Trace
 from .witness import Blind, Witness
 
@@ -50,7 +53,7 @@ class World:
 
     def __init__(self, scenario: Scenario, fold: type[Fold] = Fold, watch: Watch = Watch.CLOSELY) -> None:
         self.scenario = scenario
-        self.rules: Rules = rules_for(scenario.spec)
+        self.rules: Rules = scenario.rules
         self.now = 1_000_000
         self.stored = Stored()
         self.conversation = Conversation(scenario.inputs)
@@ -60,6 +63,7 @@ class World:
         self.names: list[str] = []
         self.calm = False
         self.said = 0
+        self.reviewed = 0
         self.arrived = 0
         self.crashes = scenario.crashes
         self.rivals = scenario.rivals
@@ -68,6 +72,7 @@ class World:
         self.cancelled = False
         self.watch = watch
         self.witness = Blind(self.rules) if watch is Watch.NOT_AT_ALL else Witness(self.rules)
+        self._kind = fold
         self._fold = fold(self.rules)
 
     # --- what is there
@@ -89,17 +94,23 @@ class World:
         if last is None or last.result is None or self.alive:
             return False
         outcome = last.result.outcome
-        return isinstance(outcome, Delivered) and outcome.boundary == len(self.conversation.messages)
+        answered = isinstance(outcome, Delivered | Completed) and outcome.boundary == len(self.conversation.messages)
+        return answered or is_final(outcome)
 
     # --- executions
 
-    def begin(self, take_over: bool = False) -> Executor:
-        """A new execution begins now."""
-        executor = Executor(len(self.executors) + 1, self._fold)
+    def begin(self, take_over: bool = False, fold: Fold | None = None) -> Executor:
+        """A new execution begins now; ``fold`` when it knows less of the run than others."""
+        executor = Executor(len(self.executors) + 1, fold or self._fold)
         self.executors.append(executor)
         seed = f"seed {executor.number}".encode()
         self.deliver(executor, RunStarted(self.now, seed, take_over))
         return executor
+
+    def cancel_from_outside(self) -> None:
+        """Somebody takes the run over to cancel it, without its tools and extensions (decision 40)."""
+        self.cancelled = True
+        self.cancel(self.begin(True, self._kind(rules_for(RunSpec(self.scenario.spec.run_id)))))
 
     def crash(self, executor: Executor) -> None:
         """The executor dies: whatever it knew, and what was not carried out, is gone."""
@@ -126,14 +137,14 @@ class World:
         if ticket is not None and ticket not in executor.pending:
             executor.answered.append((ticket, event))
         self.trace.add(executor.number, event, effects)
-        names = self._broken(before, after, effects)
+        names = self._broken(before, after, effects, executor.fold.rules)
         if names:
             self.fail(names[0], promise(names[0]))
         self._take(executor, effects)
 
-    def _broken(self, before: RunState, after: RunState, effects: tuple[Effect, ...]) -> Sequence[str]:
+    def _broken(self, before: RunState, after: RunState, effects: tuple[Effect, ...], rules: Rules) -> Sequence[str]:
         if self.watch is Watch.CLOSELY:
-            return broken(before, after, effects, self.rules)
+            return broken(before, after, effects, rules)
         if self.watch is Watch.NOT_AT_ALL:
             return ()
         return [holds.__name__ for effect in effects for holds in OF_WHAT_IS_ASKED if not holds(effect)]
@@ -162,11 +173,14 @@ class World:
         executor.hear(event)
         if isinstance(event, InputClaimed):
             self.bound = max(self.bound, event.claim.boundary)
+        elif isinstance(event, VerdictGiven):
+            self.witness.ends.guard_says(executor, event)
         elif isinstance(event, AttemptBegun):
             if not self.conversation.messages:
                 executor.blamed.add("no input")
-            if self.scenario.limits.turns:
-                executor.blamed.add("turns")
+            executor.blamed |= blamed_on_limits(self.scenario)
+            if event.begun.resume.calls:
+                executor.blamed.add("calls")
 
     def _take(self, executor: Executor, effects: tuple[Effect, ...]) -> None:
         try:
@@ -181,24 +195,32 @@ class World:
 
     # --- the store, the feed, the host
 
-    def store(self, after: Stored) -> None:
-        """An executor's write reaches the store."""
+    def store(self, after: Stored, step: Step | None = None) -> None:
+        """An executor's write, a step or something else, reaches the store."""
         before, self.stored = self.stored, after
         try:
-            self.witness.stored(before, after, self.conversation.messages)
+            self.witness.stored(before, after, self.conversation.messages, step)
         except Complaint as complaint:
             self.complain(complaint)
 
     def host_writes(self, update: CallUpdate, words: str) -> None:
-        """The host writes what it knows of a call."""
-        self.stored = overlay(self.stored, update)
-        self.witness.hosted(self.stored.calls[update.id])
-        self.trace.add(0, f"the host {words} {update.id}")
+        """The host, or a person, writes what they know of a call; the store may refuse it."""
+        before = self.stored.calls[update.id]
+        after = host_writes(self.stored, update, self.now)
+        if isinstance(after, str):
+            self.trace.add(0, f"{words} {update.id}, and is refused: {after}")
+        else:
+            self.trace.add(0, f"{words} {update.id}")
+            self.stored = after
+        try:
+            self.witness.calls.host_wrote(before, self.stored.calls[update.id], update, self.now)
+        except Complaint as complaint:
+            self.complain(complaint)
 
     def consume(self) -> None:
         """The host has passed on what was delivered."""
         outcome = self.stored.outcome
-        if isinstance(outcome, Delivered):
+        if isinstance(outcome, Delivered | Completed):
             self.conversation = replace(self.conversation, consumed=max(self.conversation.consumed, outcome.boundary))
             self.trace.add(0, f"the host consumes the input up to {outcome.boundary}")
 
@@ -223,6 +245,12 @@ class World:
         self.said += 1
         outputs = self.scenario.outputs
         return outputs[self.said - 1].signed if self.said <= len(outputs) else says(f"last word {self.said}")
+
+    def next_review(self) -> Review:
+        """What the guard says the next time it is asked."""
+        self.reviewed += 1
+        reviews = self.scenario.reviews
+        return reviews[self.reviewed - 1] if self.reviewed <= len(reviews) else Review()
 
     # --- complaints
 

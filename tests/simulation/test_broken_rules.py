@@ -10,24 +10,43 @@ from typing import Any
 import pytest
 from hypothesis import Phase, find, settings
 from turnfold.core.loop import Acting, Item, Loop, Resting
-from turnfold.core.run import calls, debts, gates, recovery, superseding, turns
+from turnfold.core.run import (
+    calls,
+    debts,
+    decisions,
+    dispatch,
+    gates,
+    goal,
+    recovery,
+    review,
+    saving,
+    superseding,
+    turns,
+)
 from turnfold.core.run.calls import put
 from turnfold.core.run.keys import Keys
-from turnfold.core.run.phases import CallRunning, CallStarting, Opening
+from turnfold.core.run.phases import (
+    CallHandingOver,
+    CallRunning,
+    CallStarting,
+    Concluding,
+    Opening,
+)
 from turnfold.core.run.spec import Rules
-from turnfold.core.run.state import LiveCall, RunState
+from turnfold.core.run.state import Extended, LiveCall, RunState
 from turnfold.effects.journal import CallSaved
-from turnfold.effects.outcome import Delivered, Outcome
-from turnfold.effects.record import CallStatus
-from turnfold.effects.transcript import Usage
+from turnfold.effects.outcome import Completed, Delivered, Outcome
+from turnfold.effects.question import CallPolicy
+from turnfold.effects.record import CallDecision, CallStatus
+from turnfold.effects.transcript import ModelError, Usage
 from turnfold.effects.values import replace
 from turnfold.shells.simulate import PromiseBroken, Watch, run_schedule, shrink
 
 from tests.simulation.test_generated_worlds import WORLDS
 from tests.simulation.worlds import CASES, Case
 
-LONGEST = 26
-"""How many lines a story may take. The shortest whole run takes eleven, and one with a call sixteen."""
+LONGEST = 34
+"""How many lines a story may take. The shortest whole run takes eleven, one that waits for a decision twenty-six."""
 
 Patch = pytest.MonkeyPatch
 RULES: list[Callable[[Patch], None]] = []
@@ -191,6 +210,176 @@ def tokens_are_forgotten(patch: Patch) -> None:
         return replace(state, process=replace(state.process, usage=usage))
 
     patch.setattr(turns, "_count", count)
+
+
+# --- calls that are not simply run
+
+
+@rule
+def a_decision_is_carried_out_twice(patch: Patch) -> None:
+    on_call_saved = calls.on_call_saved
+
+    def again(state: RunState, event: CallSaved, rules: Rules, record_id: str) -> RunState:
+        live, record = state.batch.live[record_id], event.call
+        if record.decision is None or not record.decision.approved or record.status != CallStatus.SUCCEEDED:
+            return on_call_saved(state, event, rules, record_id)
+        record = replace(record, status=CallStatus.RUNNING)
+        live = replace(live, record=record, phase=CallRunning(), writing=None, saved_rev=record.rev)
+        return put(state, live, owed=True)
+
+    patch.setattr(calls, "on_call_saved", again)
+
+
+def started_anyway(patch: Patch, which: str) -> None:
+    """A call that should be handed over starts instead."""
+    hand_over = dispatch._hand_over
+
+    def handed(state: RunState, live: LiveCall, policy: CallPolicy, rules: Rules) -> RunState:
+        if getattr(policy, which) is None:
+            return hand_over(state, live, policy, rules)
+        return dispatch._start(state, live, CallPolicy(), rules)
+
+    patch.setattr(dispatch, "_hand_over", handed)
+
+
+@rule
+def a_paused_call_runs_without_a_decision(patch: Patch) -> None:
+    started_anyway(patch, "confirm")
+
+
+@rule
+def a_submission_runs_its_tool(patch: Patch) -> None:
+    started_anyway(patch, "submit")
+
+
+@rule
+def a_step_is_saved_while_a_pause_is_written(patch: Patch) -> None:
+    start = gates.start_calls
+
+    def started(state: RunState, rules: Rules) -> RunState:
+        state = start(state, rules)
+        lives = state.batch.live.values()
+        pausing = any(isinstance(live.phase, CallHandingOver) and live.writing is not None for live in lives)
+        if pausing and state.saving.wanted <= state.saving.saved:
+            state = saving.touch(state)
+            state = saving.want(state, state.saving.mark)
+        return state
+
+    patch.setattr(gates, "start_calls", started)
+    patch.setattr(debts, "_handing_over", lambda state: False)
+
+
+@rule
+def edited_arguments_are_ignored(patch: Patch) -> None:
+    patch.setattr(debts, "effective_arguments", lambda record: record.arguments)
+
+
+@rule
+def a_rejection_counts_as_an_approval(patch: Patch) -> None:
+    carry_out = decisions._carry_out
+
+    def approved(state: RunState, live: LiveCall, rules: Rules) -> RunState:
+        decision = replace(live.record.decision or CallDecision(), approved=True)
+        return carry_out(state, replace(live, record=replace(live.record, decision=decision)), rules)
+
+    patch.setattr(decisions, "_carry_out", approved)
+
+
+@rule
+def an_approval_that_is_too_old_counts(patch: Patch) -> None:
+    patch.setattr(decisions, "expired", lambda end, now: False)
+
+
+@rule
+def a_cancelled_run_leaves_calls_to_be_decided(patch: Patch) -> None:
+    patch.setattr(decisions, "give_up_paused", lambda state, rules: state)
+    patch.setattr(calls, "_was_cancelled", lambda state: False)
+
+
+# --- how a run ends
+
+
+@rule
+def a_correction_is_not_charged(patch: Patch) -> None:
+    for module in (goal, review):
+        patch.setattr(module, "charge", lambda state: state)
+
+
+@rule
+def a_correction_is_charged_twice(patch: Patch) -> None:
+    charge = goal.charge
+    for module in (goal, review):
+        patch.setattr(module, "charge", lambda state: charge(charge(state)))
+
+
+@rule
+def a_value_is_delivered_over_newer_input(patch: Patch) -> None:
+    conclude = gates._concluding
+
+    def at_once(state: RunState, phase: Concluding, rules: Rules) -> RunState:
+        active = state.goal.active
+        if active is not None and saving.saved(state, phase.mark):
+            return gates.close_run(state, rules, Completed(active, state.feed.claimed))
+        return conclude(state, phase, rules)
+
+    patch.setattr(gates, "_concluding", at_once)
+
+
+@rule
+def a_fixed_value_is_superseded(patch: Patch) -> None:
+    activate = goal.activate
+    for module in (goal, review):
+        patch.setattr(module, "activate", lambda state, value: activate(state, replace(value, fixed=False)))
+
+
+@rule
+def a_value_that_was_superseded_stays_in_the_context(patch: Patch) -> None:
+    def kept(state: RunState) -> RunState:
+        state = replace(state, goal=replace(state.goal, active=None))
+        return turns.close_batch(state) if state.batch.live else state
+
+    patch.setattr(superseding, "_drop_completion", kept)
+
+
+@rule
+def the_guard_is_skipped(patch: Patch) -> None:
+    conclude = gates._concluding
+    patch.setattr(
+        gates, "_concluding", lambda state, phase, rules: conclude(state, replace(phase, reviewed=True), rules)
+    )
+
+
+@rule
+def what_the_guard_notes_is_forgotten(patch: Patch) -> None:
+    patch.setattr(review, "_annotate", lambda state, verdict: state)
+
+
+@rule
+def a_retry_keeps_what_was_shown(patch: Patch) -> None:
+    failure = turns._model_failure
+
+    def keeping(state: RunState, error: ModelError, rules: Rules) -> RunState:
+        with pytest.MonkeyPatch.context() as inside:
+            inside.setattr(turns, "withdraw", lambda state: state)
+            return failure(state, error, rules)
+
+    patch.setattr(turns, "_model_failure", keeping)
+
+
+@rule
+def an_output_that_is_taken_back_leaves_no_verdict(patch: Patch) -> None:
+    patch.setattr(superseding, "record_voided", lambda state: state)
+    patch.setattr(recovery, "record_superseded", lambda state: state)
+
+
+@rule
+def a_slice_is_saved_with_a_claim_that_led_to_nothing(patch: Patch) -> None:
+    values = saving._values
+
+    def at_once(extended: Extended, settled: bool) -> Any:
+        return values(extended, True)
+
+    patch.setattr(saving, "_values", at_once)
 
 
 @pytest.mark.parametrize("broken", RULES, ids=lambda broken: broken.__name__)

@@ -3,9 +3,10 @@
 import pytest
 from turnfold.core.invariants import OF_A_MOVE, OF_A_STATE, OF_WHAT_IS_ASKED, broken, debts_are_paid, promise
 from turnfold.core.run import RunState
-from turnfold.core.run.phases import CallSettling, SavingStep
+from turnfold.core.run.phases import CallHandingOver, CallSettling, SavingStep
 from turnfold.effects.journal import SaveStep, Step
 from turnfold.effects.model import CallModel, ModelRequest
+from turnfold.effects.record import Completion, CompletionSource
 from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import ZERO_USAGE, AssistantMessage, CallPart, UserMessage
 from turnfold.effects.values import replace
@@ -52,6 +53,11 @@ STATES: dict[str, RunState] = {
     "the_model_is_asked_only_when_all_is_saved": region(ASKING, "saving", phase=SavingStep(99, 0)),
     "one_step_is_in_flight": in_flight(ASKING, 99, SaveStep),
     "one_write_per_call_is_in_flight": with_call(STARTING, next(iter(STARTING.batch.live)), writing=None),
+    "no_step_is_in_flight_while_a_call_is_handed_over": region(
+        with_call(RUNNING, FIRST, writing=2, phase=CallHandingOver(RUNNING.batch.live[FIRST].record)),
+        "saving",
+        phase=SavingStep(99, 0),
+    ),
     "tickets_match_the_regions": region(ASKING, "model", ticket=None),
     "blocks_count_from_one": region(RUNNING, "process", blocks=Seq(list(RUNNING.process.blocks)[1:])),
     "open_calls_are_counted": region(RUNNING, "batch", open=1),
@@ -67,6 +73,11 @@ STATES: dict[str, RunState] = {
 MOVES: dict[str, tuple[RunState, RunState]] = {
     "usage_never_decreases": (CONCLUDING, region(CONCLUDING, "process", usage=ZERO_USAGE)),
     "turns_never_decrease": (ASKING, region(ASKING, "turn", turns=0)),
+    "corrections_never_decrease": (region(ASKING, "goal", corrections=1), ASKING),
+    "a_fixed_value_stays": (
+        region(ASKING, "goal", active=Completion(CompletionSource.TOOL, "1", fixed=True)),
+        region(ASKING, "goal", active=Completion(CompletionSource.TOOL, "2", fixed=True)),
+    ),
     "nothing_saved_becomes_unsaved": (STARTING, region(STARTING, "saving", saved=0)),
     "names_are_never_reused": (ASKING, region(ASKING, "tickets", last=1)),
     "what_has_ended_stays_as_it_ended": (ENDED, replace(ENDED, life=CONCLUDING.life)),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from turnfold.effects.feed import InputMessage
-from turnfold.effects.values import frozen
+from turnfold.effects.values import frozen, replace
 from turnfold.shells.simulate import Scenario, World, calls, says, settle, step
 
-from tests.simulation.demo import ONE_CHARGE, troubled
+from tests.simulation.demo import COMPLETING, FIXED, GUARDED, ONE_CHARGE, RECONCILED, RETRIED, SUBMIT, troubled
 
 TRACES = Path(__file__).parents[2] / "fixtures" / "traces"
 
@@ -36,6 +36,9 @@ def tell(story: Story) -> str:
 
 
 LOOK = calls(("lookup", "{}"))
+PAUSED = replace(RECONCILED, outputs=ONE_CHARGE.outputs)
+SUBMITTED = replace(PAUSED, policies={"charge": SUBMIT})
+FINISH = replace(COMPLETING, outputs=COMPLETING.outputs[1:], extensions=())
 
 STORIES = {
     "one-call": Story(Scenario(outputs=(LOOK, says("Found it."))), (18,)),
@@ -56,6 +59,16 @@ STORIES = {
         (6, "input arrives"),
     ),
     "a-run-is-cancelled-while-a-tool-runs": Story(ONE_CHARGE, (8, "is cancelled")),
+    "a-call-is-approved": Story(PAUSED, (10, "somebody approves with changes", "somebody decides otherwise")),
+    "a-call-is-rejected-while-the-run-still-ends": Story(PAUSED, (9, "somebody rejects")),
+    "the-host-refuses-to-have-a-call-decided": Story(PAUSED, (8, "refuses SaveCall")),
+    "a-call-is-submitted": Story(SUBMITTED, (20, "the host settles (succeeded)")),
+    "an-approved-call-never-happened": Story(PAUSED, (10, "somebody approves", 5, "dies")),
+    "a-paused-run-is-cancelled-from-outside": Story(PAUSED, (10, "is cancelled from outside")),
+    "newer-input-supersedes-a-value": Story(FINISH, (10, "input arrives")),
+    "a-fixed-value-is-final": Story(replace(FIXED, extensions=()), (10, "input arrives")),
+    "the-guard-has-a-text-put-right": Story(replace(GUARDED, outputs=GUARDED.outputs[1:], extensions=()), (18,)),
+    "a-model-is-asked-again-and-a-tool-takes-too-long": Story(RETRIED, (24,)),
     "the-journal-fails": Story(ONE_CHARGE, (9, "stores, and fails SaveCall")),
 }
 

@@ -111,6 +111,13 @@ def test_anything_else_is_a_problem_in_words(text: str) -> None:
     assert problem.startswith(("they are not valid JSON (", "expected a JSON object, got "))
 
 
+@pytest.mark.parametrize(("depth", "fits"), [(63, True), (64, False), (5_000, False), (100_000, False)])
+def test_arguments_may_be_nested_so_deep_and_no_deeper(depth: int, fits: bool) -> None:
+    """Otherwise a model could stop a run for good with a few brackets; and how deep must not depend on the caller."""
+    nested = parse_arguments('{"x":' + "[" * depth + "]" * depth + "}")
+    assert isinstance(nested, dict) if fits else nested == "they are nested more than 64 levels deep"
+
+
 @pytest.mark.parametrize(
     ("status", "handover", "waits"),
     [

@@ -8,6 +8,7 @@ table alone, so the table that people read is the table that holds.
 import functools
 import random
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, ClassVar, get_args
 
 import pytest
@@ -19,17 +20,20 @@ from turnfold.effects.feed import Claim, InputClaimed, InputMessage
 from turnfold.effects.journal import AttemptBegun, Begun, CallSaved, Resume
 from turnfold.effects.lifecycle import CancelAsked, RunStarted
 from turnfold.effects.model import BlockDelta, ModelStreamed, StreamFinished
-from turnfold.effects.question import CallPolicy, NeverHappened, Verdict
+from turnfold.effects.question import AskGuard, CallPolicy, NeverHappened, Verdict
 from turnfold.effects.record import CallStatus, ToolCall
 from turnfold.effects.tool import Await, ToolProgressed, ToolResult, ToolReturned
 from turnfold.effects.values import frozen
 from turnfold.effects.vocabulary import Event
-from turnfold.shells.simulate import deviations, run_schedule
+from turnfold.shells.simulate import Watch, deviations, run_schedule
 
-from tests.simulation.demo import ONE_CHARGE, troubled
+from tests.simulation.demo import WORLDS, troubled
 from tests.simulation.worlds import SIZE, case
 
-WORLDS = 150
+DRAWN = 150
+SOME = 6
+"""One of so many of the futures that deviate once from the ordinary of a world is run."""
+
 NOT_IN_FLIGHT = 0
 
 
@@ -75,18 +79,21 @@ def signature(state: RunState) -> tuple[Any, ...]:
     phases = (state.life, state.turn.phase, state.loop.phase, state.saving.phase, state.feed.watch, state.lease.phase)
     calls = frozenset(type(live.phase).__name__ for live in state.batch.live.values())
     model = (state.model.wanted, state.model.ticket is None, state.model.withdrawn is None)
-    return (*(type(phase).__name__ for phase in phases), calls, model, state.feed.claiming)
+    guard = any(order is AskGuard for order, _ in state.tickets.in_flight.values())
+    return (*(type(phase).__name__ for phase in phases), calls, model, state.feed.claiming, guard)
 
 
 @functools.cache
 def collected() -> list[tuple[RunState, Rules]]:
     """The states that the simulator's worlds reach."""
     drawn = random.Random(0)
-    for _ in range(WORLDS):
+    for _ in range(DRAWN):
         one = case(drawn.randbytes(SIZE))
         run_schedule(one.scenario, one.schedule, Collecting)
-    for schedule in deviations(troubled(ONE_CHARGE)):
-        run_schedule(troubled(ONE_CHARGE), schedule, Collecting)
+    for world in WORLDS.values():
+        # A guard is asked by one event only, so that nothing that may happen then is left out.
+        for schedule in islice(deviations(troubled(world)), 0, None, 1 if world.reviews else SOME):
+            run_schedule(troubled(world), schedule, Collecting, Watch.NOT_AT_ALL)
     begin = Fold(Rules(RunSpec("run"), {}))
     return [(begin.start(), begin.rules), *Collecting.states.values()]
 
