@@ -11,6 +11,14 @@ from turnfold.effects.journal import SaveCall, SaveStep
 from turnfold.effects.values import replace
 
 NOW = 1_700_000_000_000
+IDS = [
+    "018bcfe5-6800-73ad-93c6-6d623052bbd1",
+    "018bcfe5-6800-748f-9881-0c0157574776",
+    "018bcfe5-6800-7f92-8b39-17b7d65fe4fa",
+    "018bcfe5-6800-75de-bab8-16c51d530f20",
+    "018bcfe5-6800-72d0-9334-57b8064ab578",
+    "018bcfe5-6800-7578-ac6a-6c2ef8a6f2e8",
+]
 
 
 def state(seed: bytes = b"seed", now: int = NOW) -> RunState:
@@ -62,3 +70,8 @@ def test_a_ticket_is_in_flight_once_its_desk_is_closed() -> None:
     assert start.tickets.in_flight == {}
     assert Desk(after.tickets).issue(SaveStep) == 3
     assert Desk(after.tickets).close(after) is after
+
+
+def test_an_id_is_made_to_the_letter_as_it_always_was() -> None:
+    """Recorded runs fold again to the same ids."""
+    assert minted(state(), 6) == IDS

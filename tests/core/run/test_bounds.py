@@ -1,0 +1,149 @@
+"""What a run may use and how long it may take: to the last token, cent and millisecond."""
+
+from typing import Any
+
+import pytest
+from turnfold.core.run import Ended, Functions, Limits, RunSpec
+from turnfold.core.text import ENGLISH
+from turnfold.effects.feed import WatchFeed
+from turnfold.effects.model import (
+    BlockDelta,
+    BlockStarted,
+    CallModel,
+    CancelModel,
+    DeltaKind,
+    ModelCutOff,
+    ModelStreamed,
+    UsageReported,
+)
+from turnfold.effects.outcome import Delivered, Failed, FailureKind
+from turnfold.effects.tool import CancelTool, RunTool, ToolCutOff, ToolResult, ToolReturned, ToolSpec
+from turnfold.effects.transcript import ToolDeclaration, Usage
+
+from tests.core.run.byhand import ByHand, calls, text
+
+USED = UsageReported(Usage(input=60, output=40))
+
+
+def run_of(*, price: Any = None, timeout_ms: int = 0, **limits: Any) -> ByHand:
+    tools = (ToolSpec(ToolDeclaration("look"), timeout_ms=timeout_ms), ToolSpec(ToolDeclaration("wait")))
+    return ByHand(RunSpec("run", tools=tools, limits=Limits(**limits)), functions=Functions(cost=price)).start()
+
+
+def ends(run: ByHand) -> Any:
+    """How a run ends whose model uses a hundred tokens for each of its two outputs."""
+    run.say(USED, *calls("look"))
+    while not (run.waits_for(CallModel) or isinstance(run.state.life, Ended)):
+        run.answer_one()
+    if run.waits_for(CallModel):
+        run.say(USED, *text("hello"))
+    return run.to_the_end().outcome
+
+
+@pytest.mark.parametrize(("tokens", "enough"), [(0, True), (101, True), (100, False), (1, False)])
+def test_the_model_is_asked_while_tokens_are_left(tokens: int, enough: bool) -> None:
+    failed = Failed(FailureKind.BUDGET, f"the run used its {tokens} tokens", 1)
+    assert ends(run_of(tokens=tokens)) == (Delivered("hello", 1) if enough else failed)
+
+
+@pytest.mark.parametrize(("limit", "enough"), [(0, True), (1.01, True), (1.0, False), (0.5, False)])
+def test_the_model_is_asked_while_money_is_left(limit: float, enough: bool) -> None:
+    failed = Failed(FailureKind.BUDGET, f"the run cost 1 and may cost {limit:g}", 1)
+    run = run_of(price=lambda usage: usage.total / 100, cost=limit)
+    assert ends(run) == (Delivered("hello", 1) if enough else failed)
+
+
+def test_a_limit_of_money_without_a_price_limits_nothing() -> None:
+    assert ends(run_of(cost=0.1)) == Delivered("hello", 1)
+
+
+def test_a_price_that_cannot_be_told_fails_the_run() -> None:
+    def cost(usage: Usage) -> float:
+        raise ValueError("no price")
+
+    run = ByHand(RunSpec("run", limits=Limits(cost=1.0)), functions=Functions(cost=cost)).start()
+    assert run.to_the_end().outcome == Failed(FailureKind.EXTENSION, "the cost of the run is unknown: no price", 1)
+
+
+def test_a_run_ends_when_its_time_is_over_whatever_it_is_at() -> None:
+    failed = Failed(FailureKind.DEADLINE, "the run took longer than 2 s", 0)
+    run = run_of(run_ms=2_000)
+    run.until(WatchFeed)
+    run.wake(run.now + 1_999)
+    assert not run.waits_for(CancelModel)
+    run.wake(run.now + 1)
+    assert run.to_the_end().outcome == failed
+
+
+def test_a_tool_is_stopped_when_its_time_is_over_and_the_model_is_told() -> None:
+    run = run_of(timeout_ms=1_500, tool_ms=9_000)
+    run.say(*calls("look", "wait"))
+    look, wait = run.until(RunTool), run.until(RunTool)
+    began = run.now
+    run.wake(began + 1_499)
+    assert not run.waits_for(CancelTool)
+    run.wake(began + 1_500)
+    assert run.take(CancelTool).ticket == look.ticket
+    run.tell(ToolCutOff(run.now, look.ticket))
+    run.wake(began + 8_999)
+    assert not run.waits_for(CancelTool)
+    run.wake(began + 9_000)
+    assert run.take(CancelTool).ticket == wait.ticket
+    run.tell(ToolReturned(run.now, wait.ticket, ToolResult("in time")))
+    shown = list(run.until(CallModel).request.messages)[-2:]
+    told = ENGLISH.timed_out.format(seconds="1.5", outcome=ENGLISH.interrupted)
+    assert [one.content for one in shown] == [told, "in time"]  # type: ignore[union-attr]
+
+
+def test_a_tool_without_a_limit_is_never_stopped() -> None:
+    run = run_of()
+    run.say(*calls("look"))
+    run.until(RunTool)
+    for _ in range(20):
+        run.wake(run.now + 100_000)
+    assert not run.waits_for(CancelTool)
+
+
+@pytest.mark.parametrize("limits", [{"first_token_ms": 700}, {"first_token_ms": 700, "stall_ms": 300}])
+def test_a_model_that_does_not_begin_is_withdrawn_and_asked_again(limits: dict[str, int]) -> None:
+    run = run_of(**limits)
+    first = run.until(CallModel)
+    run.wake(run.now + 699)
+    assert not run.waits_for(CancelModel)
+    run.wake(run.now + 1)
+    assert run.take(CancelModel).ticket == first.ticket
+    assert not run.waits_for(CallModel)
+    run.tell(ModelCutOff(run.now, first.ticket))
+    run.wake(run.state.model.retry_at)
+    run.say(*text("hello"))
+    assert run.to_the_end().outcome == Delivered("hello", 1)
+
+
+def test_a_model_that_stalls_is_withdrawn_and_what_it_used_counts() -> None:
+    run = run_of(stall_ms=300)
+    first = run.until(CallModel)
+    run.wake(run.now + 10_000)
+    assert not run.waits_for(CancelModel)
+    run.tell(ModelStreamed(run.now, first.ticket, (USED, BlockStarted(0, DeltaKind.TEXT), BlockDelta(0, "he"))))
+    run.wake(run.now + 299)
+    assert not run.waits_for(CancelModel)
+    run.tell(ModelStreamed(run.now, first.ticket, (BlockDelta(0, "l"),)))
+    run.wake(run.now + 299)
+    assert not run.waits_for(CancelModel)
+    run.wake(run.now + 1)
+    assert run.snapshot.candidate == ""
+    run.take(CancelModel)
+    run.tell(ModelCutOff(run.now, first.ticket))
+    run.wake(run.state.model.retry_at)
+    run.say(USED, *text("hello"))
+    result = run.to_the_end()
+    assert (result.outcome, result.usage.total) == (Delivered("hello", 1), 200)
+
+
+def test_a_model_that_began_in_time_may_take_its_time_where_nothing_else_is_said() -> None:
+    run = run_of(first_token_ms=700)
+    first = run.until(CallModel)
+    run.tell(ModelStreamed(run.now, first.ticket, (BlockStarted(0, DeltaKind.TEXT),)))
+    for _ in range(5):
+        run.wake(run.now + 100_000)
+    assert not run.waits_for(CancelModel)
