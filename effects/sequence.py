@@ -104,7 +104,10 @@ class Seq(Sequence[T]):
     def __getitem__(self, index: slice) -> "Seq[T]": ...
     def __getitem__(self, index: int | slice) -> "T | Seq[T]":
         if isinstance(index, slice):
-            return Seq(self._backing.items[: self._length][index])
+            # A part costs what it is long, however long the whole is.
+            part, items = range(self._length)[index], self._backing.items
+            forward = part.step > 0
+            return Seq(items[part.start : part.stop : part.step] if forward else (items[place] for place in part))
         if not -self._length <= index < self._length:
             raise IndexError(f"index {index} in a sequence of {self._length} items")
         return self._backing.items[index if index >= 0 else self._length + index]

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ..core.run import Extension, Limits, Retries
     from .agent import Agent
     from .agent_hooks import AgentHooks
     from .event_stream import AgentStream
@@ -18,14 +19,28 @@ if TYPE_CHECKING:
     from .replay import replay_file
     from .runtime import Runtime
 
-__all__ = ["Agent", "AgentHooks", "AgentStream", "Host", "Recorder", "Runtime", "replay_file"]
+__all__ = [
+    "Agent",
+    "AgentHooks",
+    "AgentStream",
+    "Extension",
+    "Host",
+    "Limits",
+    "Recorder",
+    "Retries",
+    "Runtime",
+    "replay_file",
+]
 
 _HOMES = {
     "Agent": "agent",
     "AgentHooks": "agent_hooks",
     "AgentStream": "event_stream",
+    "Extension": ".core.run",
     "Host": "host",
+    "Limits": ".core.run",
     "Recorder": "recording",
+    "Retries": ".core.run",
     "Runtime": "runtime",
     "replay_file": "replay",
 }

@@ -143,7 +143,8 @@ def _tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 def _headers(sdk: ModuleType, config: ModelConfig) -> dict[str, Any]:
     headers: dict[str, Any] = overruled("ANTHROPIC_CUSTOM_HEADERS", sdk.omit)
-    if config.vendor.name != "anthropic" or config.base_url != config.vendor.base_url:
+    gateway = config.vendor.name != "anthropic" or config.base_url != config.vendor.base_url
+    if gateway and not config.bearer:
         headers["X-Api-Key"] = config.api_key  # how gateways know it; the SDK sends a bearer token since its version 2
     return headers
 
@@ -153,7 +154,6 @@ def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> Connecti
         api_key=config.api_key,
         base_url=config.base_url,
         max_retries=0,
-        default_query=dict(config.query),
         http_client=http_client,
     )
     return SdkConnection(sdk, client, config.api_key)

@@ -47,7 +47,8 @@ class ModelConfig:
     ``options`` are members of the request body, put in last; those of a request come after them. ``max_output_tokens``
     counts where a request has no limit of its own (0: none). ``pauses``: how often an answer that its provider only
     paused is gone on with. ``query`` and ``headers`` go with every request. None of what may hold a secret shows in
-    ``repr``. ``key_may_travel``: whether a key may be sent to the address at all.
+    ``repr``. ``key_may_travel``: whether a key may be sent to the address at all. ``bearer``: the key is a bearer
+    token, whatever the protocol. ``withheld`` are other keys that no text may show.
     """
 
     vendor: Vendor
@@ -63,6 +64,8 @@ class ModelConfig:
     patience: Patience = Patience()
     wording: Wording = DEFAULT_WORDING
     key_may_travel: bool = True
+    bearer: bool = False
+    withheld: tuple[str, ...] = field(default=(), repr=False)
 
     def serving(self, request: ModelRequest) -> "ModelConfig":
         """This configuration for one request: with the model it chose, if it is this vendor's, and the key it brought.
@@ -74,11 +77,13 @@ class ModelConfig:
         config = self
         if choice is not None and choice.id and choice.provider in ("", self.vendor.name):
             config = replace(config, model=choice.id)
-        if key:
-            if not self.key_may_travel:
-                raise ConfigError(_unencrypted(self.host))
-            config = replace(config, api_key=_checked(str(key)))
-        return config
+        return config.with_key(str(key)) if key else config
+
+    def with_key(self, key: str, bearer: bool = False, withheld: tuple[str, ...] = ()) -> "ModelConfig":
+        """This configuration with another key; raises ``ConfigError`` where it may not be sent, or cannot be."""
+        if not self.key_may_travel:
+            raise ConfigError(_unencrypted(self.host))
+        return replace(self, api_key=_checked(key.strip()), bearer=bearer, withheld=withheld)
 
     @property
     def target(self) -> Target:
@@ -94,7 +99,8 @@ class ModelConfig:
     def secrets(self) -> tuple[str, ...]:
         """What must not appear in any text; nothing so short that it would turn up in any sentence."""
         words = [word for value in self.headers.values() for word in value.split()]
-        return tuple(secret for secret in (self.api_key, *self.query.values(), *words) if len(secret) > 3)
+        secrets = (self.api_key, *self.withheld, *self.query.values(), *words)
+        return tuple(secret for secret in secrets if len(secret) > 3)
 
 
 def vendor_for(brand: str, protocol: str = "", gateway: Gateway | None = None) -> Vendor:

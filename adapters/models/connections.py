@@ -1,11 +1,12 @@
 """How a request leaves: through a vendor's SDK, or plainly over httpx where there is none for the protocol.
 
 Apart from ``exchange``, which knows time limits and failures and nothing of how a request is put together. Both kinds
-follow no redirects and repeat nothing; what an SDK would read from the environment is overruled by the headers given.
+follow no redirects and repeat nothing; what an SDK would read from the environment is overruled: the ``headers`` here
+are those to leave out. Those to send come by another way: see ``discreet``.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -51,15 +52,12 @@ class SdkConnection:
 
 
 class PlainConnection:
-    """An ``httpx.AsyncClient``; ``key_headers`` makes the headers that a key goes into, which is never the address."""
+    """An ``httpx.AsyncClient``. The key is a header like others (see ``discreet``), and is never in the address."""
 
-    def __init__(
-        self, http: Any, base_url: str, query: Mapping[str, str], key_headers: Callable[[str], Mapping[str, str]]
-    ) -> None:
+    def __init__(self, http: Any, base_url: str, query: Mapping[str, str]) -> None:
         self._http = http
         self._base_url = base_url
         self._query = dict(query)
-        self._key_headers = key_headers
 
     async def ask(self, path: str, body: Mapping[str, Any], headers: Mapping[str, Any], api_key: str) -> Any:
         """Send a request; gives the open response. A success has no other look at its body than the caller's."""
@@ -68,12 +66,7 @@ class PlainConnection:
             self._base_url + path,
             params=self._query,
             content=json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(),
-            headers={
-                "Content-Type": "application/json",
-                "Accept": "text/event-stream",
-                **(self._key_headers(api_key) if api_key else {}),
-                **headers,
-            },
+            headers={"Content-Type": "application/json", "Accept": "text/event-stream", **headers},
         )
         return await self._http.send(request, stream=True, follow_redirects=False)
 

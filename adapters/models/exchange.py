@@ -12,16 +12,21 @@ not keep its connection.
 
 import contextlib
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
 import trio
 
-from ...effects.model import Delta, ModelRequest
+from ...effects.model import Delta, ModelRequest, StreamFailed
 from ...effects.transcript import ErrorKind
+from ...effects.values import replace
+from .attempts import is_visible
 from .config import ConfigError, ModelConfig, is_loopback
 from .connections import Connection
+from .credentials import Credentials, Turn, is_about_the_key
+from .discreet import carrying, on_request
 from .failures import ModelFailureError, NoStreamError, failure, of_exception
 from .prompt import boundary_for
 from .protocols import WireProtocol
@@ -49,10 +54,14 @@ _ANY_URL = ("all://", "http://", "https://")
 class RemoteModel:
     """A ``ModelPort`` of a vendor. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
 
-    def __init__(self, protocol: WireProtocol, config: ModelConfig, sdk: ModuleType) -> None:
+    def __init__(
+        self, protocol: WireProtocol, config: ModelConfig, sdk: ModuleType, credentials: Credentials | None = None
+    ) -> None:
+        """``credentials`` give the key of each request, where it is not the configuration's own."""
         self.config = config
         self._protocol = protocol
         self._sdk = sdk
+        self._credentials = credentials
         self._boundary = boundary_for(config, protocol.id_rule)
         self._connection: Connection | None = None
 
@@ -62,13 +71,37 @@ class RemoteModel:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """The deltas of one answer, the last of which is terminal; a failure is a terminal delta, never raised.
 
-        An answer may take several requests, where its provider pauses in the middle of its own work.
+        An answer that fails for its key, before anything of it was seen, is asked for again with the next key.
         """
-        answer: _Answer | None = None
-        reader = self._protocol.reader(self.config)
+        last: list[Delta] = []
         try:
             config = self._config_for(request)
-            reader = self._protocol.reader(config)
+            turn = Turn(None if request.options.get("api_key") else self._credentials, config)
+            while (with_key := await turn.next()) is not None:
+                last, seen, is_held = [], False, turn.may_go_on
+                async with aclosing(self._attempt(request, with_key)) as deltas:
+                    async for delta in deltas:
+                        refused = isinstance(delta, StreamFailed) and is_about_the_key(delta.error)
+                        if isinstance(delta, StreamFailed) and refused and not seen:
+                            delta = replace(delta, error=turn.rejected(delta.error))
+                        seen = seen or (is_visible(delta) and not refused)
+                        last.append(delta)
+                        if seen or not is_held:
+                            for each in last:
+                                yield each
+                            last = []
+                if seen or not is_held:
+                    return
+        except ModelFailureError as failed:
+            last = last or self._protocol.reader(self.config).fail(failed.error)
+        for delta in last:
+            yield delta
+
+    async def _attempt(self, request: ModelRequest, config: ModelConfig) -> AsyncGenerator[Delta, None]:
+        """The deltas of one answer with one key. It may take several requests, where its provider pauses."""
+        answer: _Answer | None = None
+        reader = self._protocol.reader(config)
+        try:
             body: dict[str, Any] | None = self._body(request, config)
             while body is not None:
                 answer = await self._ask(body, config)
@@ -115,17 +148,16 @@ class RemoteModel:
 
     async def _ask(self, body: dict[str, Any], config: ModelConfig) -> "_Answer":
         """Send the request and wait until the answer begins; raises ``ModelFailureError``."""
-        headers = {
-            **self._protocol.headers(self._sdk, config),
-            "Accept-Encoding": "identity",  # compression would hold pieces back, and can be a bomb
-            **config.headers,
-        }
+        headers = self._protocol.headers(self._sdk, config)
+        ours = {name: value for name, value in headers.items() if isinstance(value, str)}
+        ours["Accept-Encoding"] = "identity"  # compression would hold pieces back, and can be a bomb
+        left_out = {name: value for name, value in headers.items() if name not in ours}
         seconds = config.patience.headers_s
         try:
             connection = self._connected()
-            with trio.fail_after(seconds):
+            with trio.fail_after(seconds), carrying({**ours, **config.headers}):
                 path = self._protocol.path_for(config.model)
-                response = await connection.ask(path, body, headers, config.api_key)
+                response = await connection.ask(path, body, left_out, config.api_key)
         except trio.TooSlowError:
             phrase = f"{config.host} did not answer within {seconds:g} s"
             raise failure(config, ErrorKind.TIMEOUT, phrase) from None
@@ -148,7 +180,7 @@ class RemoteModel:
                 follow_redirects=False,
                 trust_env=not local,
                 mounts=dict.fromkeys(_ANY_URL) if local else {},  # some SDKs read proxies all the same
-                event_hooks={"response": [_refuse_pages]},
+                event_hooks={"request": [on_request(self.config.query)], "response": [_refuse_pages]},
             )
             self._connection = self._protocol.connect(self._sdk, self.config, http)
         return self._connection

@@ -8,6 +8,7 @@ from typing import Any
 from ...effects.transcript.boundary import DEFAULT_WORDING, Wording
 from .anthropic_messages import ANTHROPIC_MESSAGES
 from .config import ConfigError, ModelConfig, Patience, api_key_for, base_url_for, check_secrecy, vendor_for
+from .credentials import Credentials
 from .exchange import RemoteModel
 from .gemini_generate import GEMINI_GENERATE
 from .openai_chat import OPENAI_CHAT
@@ -26,7 +27,7 @@ def make_model(
     brand: str,
     model: str,
     base_url: str | None = None,
-    api_key: str | None = None,
+    api_key: Credentials | None = None,
     *,
     protocol: str = "",
     gateway: Gateway | None = None,
@@ -41,6 +42,7 @@ def make_model(
 ) -> RemoteModel:
     """A model of a known brand; raises ``ConfigError``, a single line that says what to change.
 
+    ``api_key``: a key, a ``BearerToken``, a function that gives one for each request, or a ``KeyPool``.
     ``protocol``: another than the brand's usual one, which it speaks as well (``vendors`` has them). ``gateway``: the
     base URL is somebody else's server in front of the brand, and taken as it is. ``images``: whether the model can see
     any. ``max_output_tokens`` counts where a request has no limit of its own. ``pauses``: how often an answer that its
@@ -53,9 +55,10 @@ def make_model(
     name = model.strip()
     if not name:
         raise ConfigError(f"no model was named; say which model of {vendor.name} to use")
-    key = api_key_for(vendor, api_key)
+    credentials = None if isinstance(api_key, str) else api_key
+    key = "" if credentials is not None else api_key_for(vendor, api_key if isinstance(api_key, str) else None)
     url, query = base_url_for(vendor, base_url)
-    key_may_travel = check_secrecy(url, bool(key or headers), allow_http)
+    key_may_travel = check_secrecy(url, bool(key or headers or credentials), allow_http)
     config = ModelConfig(
         vendor=vendor,
         model=name,
@@ -71,7 +74,7 @@ def make_model(
         wording=wording,
         key_may_travel=key_may_travel,
     )
-    return RemoteModel(wire, config, _imported(wire.sdk, vendor.name))
+    return RemoteModel(wire, config, _imported(wire.sdk, vendor.name), credentials)
 
 
 def protocol_of(vendor: Vendor) -> WireProtocol:

@@ -6,7 +6,7 @@ body; ``generationConfig`` among them is merged with ours. Read ``build_request`
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from types import ModuleType
 from typing import Any
@@ -191,14 +191,13 @@ def _tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 
 def _headers(httpx: ModuleType, config: ModelConfig) -> dict[str, Any]:
-    return {}
+    if not config.api_key:
+        return {}
+    return {"Authorization": f"Bearer {config.api_key}"} if config.bearer else {"x-goog-api-key": config.api_key}
 
 
 def _connect(httpx: ModuleType, config: ModelConfig, http_client: Any) -> Connection:
-    def key_headers(api_key: str) -> Mapping[str, str]:
-        return {"x-goog-api-key": api_key}
-
-    return PlainConnection(http_client, config.base_url, {"alt": "sse", **config.query}, key_headers)
+    return PlainConnection(http_client, config.base_url, {"alt": "sse"})
 
 
 GEMINI_GENERATE = WireProtocol(

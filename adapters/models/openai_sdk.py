@@ -25,7 +25,6 @@ def sdk_connection(sdk: ModuleType, config: ModelConfig, http_client: Any) -> Co
         api_key=config.api_key or "none",
         base_url=config.base_url,
         max_retries=0,
-        default_query=dict(config.query),
         http_client=http_client,
     )
     return SdkConnection(sdk, client, config.api_key)

@@ -94,9 +94,23 @@ class ServiceClient:
                 timeout=httpx.Timeout(None, connect=CONNECT_S),
                 follow_redirects=False,
                 trust_env=not local,
+                event_hooks={"request": [_keep_out_of_logs]},
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
             )
         return self._clients[local]
+
+
+async def _keep_out_of_logs(request: httpx.Request) -> None:
+    """Take the query, which may hold a secret, from the request's address as soon as it is on its way.
+
+    The HTTP client logs the address of each request once it is answered. What is sent was made of it before the first
+    event of the trace.
+    """
+
+    async def on_its_way(event: str, info: object) -> None:
+        request.url = request.url.copy_with(query=None)
+
+    request.extensions = {**request.extensions, "trace": on_its_way}
 
 
 async def _answer(client: httpx.AsyncClient, endpoint: Endpoint, query: Query, content: bytes | None) -> bytes:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...effects.transcript import ErrorKind, ModelError, clean_text
 from ...effects.transcript.failures import Trouble, kind_of, reported, trouble_of
-from ...effects.transcript.waiting import retry_after_ms
+from ...effects.transcript.waiting import retry_after_ms, retry_info_ms
 from .endpoint import Endpoint
 from .errors import ServiceError
 
@@ -28,10 +28,12 @@ def unexpected(endpoint: Endpoint, phrase: str) -> ServiceError:
 def of_status(endpoint: Endpoint, status: int, headers: Mapping[str, str], page: bytes) -> ServiceError:
     """The failure that an answer with this status is. ``page`` is its beginning."""
     text = page.decode("utf-8", "replace").strip()
-    code, said = reported(_json(text))
+    report = _json(text)
+    code, said = reported(report)
     if not said and not text.startswith(("<", "{", "[")):
         said = text
     kind = kind_of(status, code, said)
+    delay = retry_after_ms(headers, time.time(), kind is ErrorKind.RATE_LIMITED)
     request_id = headers.get("x-request-id") or headers.get("request-id")
     message = f"{endpoint.label}: {_phrase(endpoint, kind, status)} ({status})"
     if said := _excerpt(said, endpoint):
@@ -43,7 +45,7 @@ def of_status(endpoint: Endpoint, status: int, headers: Mapping[str, str], page:
             status,
             code and _excerpt(code, endpoint),
             request_id and _excerpt(request_id, endpoint),
-            retry_after_ms(headers, time.time(), kind is ErrorKind.RATE_LIMITED),
+            retry_info_ms(report) if delay is None else delay,
         )
     )
 

@@ -144,6 +144,7 @@ class Refusal(StrEnum):
     NOT_WAITING = "not_waiting"
     OTHER_ARGUMENTS = "other_arguments"
     EXPIRED = "expired"
+    BAD_ARGUMENTS = "bad_arguments"
 
 
 _REFUSALS = {
@@ -151,6 +152,7 @@ _REFUSALS = {
     Refusal.NOT_WAITING: "it does not wait for a decision",
     Refusal.OTHER_ARGUMENTS: "the decision was made on other arguments than the call has",
     Refusal.EXPIRED: "the time to decide is over",
+    Refusal.BAD_ARGUMENTS: "the arguments it gives are no JSON object, so no tool could run with them",
 }
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable
 from time import time_ns
 from uuid import uuid4
 
+import msgspec
+
 from ...effects.feed import ClaimFailed, InputMessage
 from ...effects.journal import CallUpdate, RunBusy, StaleAttempt, overlay_external
 from ...effects.record import Block, CallDecision, CallStatus, Handover, ToolCall, Wait, waits_for
@@ -70,6 +72,7 @@ def clean_update(update: CallUpdate) -> CallUpdate:
     """The update with its texts fit to be stored (decision 45: cleaned where they enter)."""
     return replace(
         update,
+        status=clean_text(update.status),
         result=update.result if update.result is None else clean_text(update.result),
         error=update.error if update.error is None else clean_text(update.error),
         payload=clean_text(update.payload),
@@ -106,6 +109,15 @@ def _check_decision(call: ToolCall, decision: CallDecision, now: int) -> None:
         raise DecisionRefused(call.id, Refusal.OTHER_ARGUMENTS)
     if _over(decision.expires_at, now) or _over(call.expires_at, now):
         raise DecisionRefused(call.id, Refusal.EXPIRED)
+    if decision.arguments and not _is_object(decision.arguments):
+        raise DecisionRefused(call.id, Refusal.BAD_ARGUMENTS)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(msgspec.json.decode(text), dict)
+    except (msgspec.DecodeError, RecursionError):
+        return False
 
 
 def undecidable(call: ToolCall, now: int) -> bool:

@@ -92,7 +92,7 @@ def _writable(state: RunState) -> bool:
 def fail_call(state: RunState, live: LiveCall, error: str) -> RunState:
     """The call fails with a text that the model will see."""
     started_at = live.record.started_at or state.clock.now
-    return conclude(state, live, status=CallStatus.FAILED, error=error, started_at=started_at)
+    return conclude(state, live, status=CallStatus.FAILED, error=without_nul(error), started_at=started_at)
 
 
 def resettle(state: RunState, live: LiveCall, status: CallStatus, text: str) -> RunState:
@@ -166,7 +166,7 @@ def on_call_refused(state: RunState, record_id: str, reason: str) -> RunState:
     live = state.batch.live[record_id]
     assert isinstance(live.phase, CallHandingOver)
     live = replace(live, record=replace(live.phase.back, rev=live.record.rev), writing=None)
-    return fail_call(state, live, without_nul(reason))
+    return fail_call(state, live, reason)
 
 
 def on_tool_answer(

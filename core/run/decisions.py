@@ -104,8 +104,11 @@ def on_reconciled(
 
 
 def give_up_paused(state: RunState, rules: Rules) -> RunState:
-    """A cancelled run asks nobody any more: calls that are paused did not run, and nobody can approve them later."""
+    """A cancelled run asks nobody any more: calls that are paused did not run, and nobody can approve them later.
+
+    So it is with one that is owed again, since its tool knows that it never happened.
+    """
     for live in state.batch.live.values():
-        if paused(live.record) and isinstance(live.phase, CallSettled | CallDecided):
+        if isinstance(live.phase, CallDecided) or (isinstance(live.phase, CallSettled) and paused(live.record)):
             state = never_started(state, live, rules)
     return state

@@ -68,7 +68,7 @@ def on_policy(
         case PolicyGiven(policy=policy):
             return put(state, replace(live, phase=CallCleared(policy)), view=False)
         case QuestionFailed(message=message):
-            return fail_call(state, live, without_nul(message))
+            return fail_call(state, live, message)
         case QuestionCutOff():
             return fail_call(state, live, "the question for the call's policy was cut off")
 

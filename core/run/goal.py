@@ -59,16 +59,20 @@ def violations(state: RunState, parts: tuple[CallPart, ...], rules: Rules) -> tu
 
 
 def account(state: RunState, rules: Rules) -> RunState:
-    """What a settled batch means for the end of the run: a completion, or a correction for one that failed."""
+    """What a settled batch means for the end of the run: a completion, or a correction for one that failed.
+
+    A value counts whether or not its tool could still give one: what was saved with the call stands.
+    """
     acting = state.loop.phase
-    if not isinstance(acting, Acting) or [part.name in rules.completion for part in acting.calls] != [True]:
+    if not isinstance(acting, Acting) or len(acting.calls) != 1:
         return state
     (live,) = state.batch.live.values()
     record = live.record
     if record.status == CallStatus.SUCCEEDED and record.completion is not None:
         value, fixed = record.completion.value, record.completion.fixed
         return activate(state, Completion(CompletionSource.TOOL, value, fixed, record.id))
-    return reject(state, rules) if record.status == CallStatus.FAILED else state
+    failed = acting.calls[0].name in rules.completion and record.status == CallStatus.FAILED
+    return reject(state, rules) if failed else state
 
 
 def activate(state: RunState, completion: Completion) -> RunState:
@@ -91,7 +95,7 @@ def reject(state: RunState, rules: Rules) -> RunState:
     if spent:
         # Said once: a run that is resumed goes on from there, with newer input or with another answer.
         state = record_charge(replace(state, goal=replace(state.goal, charged=log_length(state))))
-        text = f"the model gave no valid output in the last of the turn's {state.turn.iterations} iterations"
+        text = f"the turn reached its limit of {state.turn.iterations} iterations, and its last output is no answer"
         return fail(state, rules, FailureKind.TOOL_LIMIT, text)
     return state
 

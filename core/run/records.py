@@ -6,11 +6,11 @@ from typing import Any, cast
 
 import msgspec
 
-from ...effects.record import CallStatus, Handover, ToolCall
+from ...effects.record import CallStatus, Handover, MediaRef, ToolCall
 from ...effects.tool import ToolResult
 from ...effects.transcript import CallPart, Content, Sealed, TextPart, ToolResultMessage, parts_of, without_nul
 from ...effects.transcript.encoding import decode_content, encode_content
-from ...effects.values import UNSET
+from ...effects.values import UNSET, replace
 from ..arguments import DEPTH_MAX, too_deep
 from ..text import Words, fill
 from .spec import Rules
@@ -19,7 +19,7 @@ from .spec import Rules
 def record_name(rules: Rules, part: CallPart) -> str:
     """The name of a call's record; raises whatever the host's function raises."""
     namer = rules.functions.record_names.get(part.name)
-    return (namer(without_nul(part.arguments)) if namer else "") or part.name
+    return without_nul(namer(without_nul(part.arguments)) if namer else "") or without_nul(part.name)
 
 
 def call_record(rules: Rules, part: CallPart, name: str, record_id: str, model_call_id: str) -> ToolCall:
@@ -37,7 +37,7 @@ def call_record(rules: Rules, part: CallPart, name: str, record_id: str, model_c
         digest=blake2b(arguments.encode(), digest_size=8).hexdigest(),
         replayable=tool is not None and tool.replayable,
         side_effects=tool is None or tool.side_effects,
-        notes=tool.notes if tool is not None else {},
+        notes=clean_notes(tool.notes) if tool is not None and tool.notes else {},
     )
 
 
@@ -146,7 +146,12 @@ def result_fields(result: ToolResult) -> dict[str, Any]:
     parts = None
     if not isinstance(result.content, str) and result.content is not None:
         parts = encode_content(result.content)
-    return {"status": CallStatus.SUCCEEDED, "result": text, "parts": parts, "media": result.media}
+    media = tuple(_clean_media(ref) for ref in result.media)
+    return {"status": CallStatus.SUCCEEDED, "result": text, "parts": parts, "media": media}
+
+
+def _clean_media(ref: MediaRef) -> MediaRef:
+    return replace(ref, key=without_nul(ref.key), mime=without_nul(ref.mime), sha256=without_nul(ref.sha256))
 
 
 class NotJson(ValueError):

@@ -52,6 +52,8 @@ def restore(state: RunState, event: AttemptBegun, rules: Rules) -> RunState:
         return begin_extensions(replace(state, extended=replace(state.extended, agent=rules.agent)), rules)
     try:
         head = decode_head(resume.state or b"")
+        # Told whatever comes of it (decision 10).
+        state = replace(state, feed=replace(state.feed, after=head.after, claimed=head.claimed, latest=head.claimed))
         entries = [decode_entry(raw) for raw in resume.logs.get("main", ())]
         seen = Keys(raw.decode() for raw in resume.logs.get("seen", ()))
         if not cancelled:
@@ -86,7 +88,7 @@ def _remember(state: RunState, resume: Resume, head: Head, entries: list[Entry],
         turn=turn,
         goal=Goal(resume.completion, head.corrections, head.charged, head.base, head.spent_ms),
         saving=Saving(log=LogTail(stored=len(entries), keep=len(entries), head=head)),
-        feed=replace(state.feed, after=head.after, claimed=head.claimed, latest=head.claimed, seen=seen),
+        feed=replace(state.feed, seen=seen),
     )
     views = (UpsertBlock(block_view(block, records.get(block.call_id))) for block in resume.blocks)
     return show(state, *views)
@@ -101,7 +103,9 @@ def _context(entries: list[Entry]) -> tuple[Seq[Item], tuple[int, ...]]:
     passing: list[int] = []
     for entry in entries:
         if entry.kind is EntryKind.INPUT and passing:
-            items = [item for place, item in enumerate(items) if place not in passing]
+            # Nothing in front of the turn is touched, so that reading a log costs what it is long.
+            first = passing[0]
+            items[first:] = [item for place, item in enumerate(items[first:], first) if place not in passing]
             passing = []
         if entry.kind is EntryKind.REJECTED:
             passing += [len(items) - 1, len(items)]
@@ -126,7 +130,7 @@ def _continue(state: RunState, resume: Resume, head: Head, entries: list[Entry],
     if not isinstance(message, AssistantMessage):
         raise DecodeError("the last output in its log is not a model's output")
     if head.delivered:
-        return _delivered(state, resume, entries, message)
+        return _delivered(state, resume, head, entries, message)
     if last.calls:
         return _with_batch(state, resume, entries, message, rules)
     # A guard's value, or a fallback's, stands in for the text.
@@ -134,7 +138,9 @@ def _continue(state: RunState, resume: Resume, head: Head, entries: list[Entry],
     return _go_on(state, resume, entries, Concluding(text, state.saving.mark), replay)
 
 
-def _delivered(state: RunState, resume: Resume, entries: list[Entry], message: AssistantMessage) -> RunState:
+def _delivered(
+    state: RunState, resume: Resume, head: Head, entries: list[Entry], message: AssistantMessage
+) -> RunState:
     """The outcome holds unless there is newer input; limits per run count from here (decisions 2 and 41).
 
     A failure that was saved since, of a turn that came to nothing, binds nobody. A value that newer input may supersede
@@ -146,7 +152,7 @@ def _delivered(state: RunState, resume: Resume, entries: list[Entry], message: A
         boundary = state.feed.claimed
         text = text_of(message).strip()
         outcome = Delivered(text, boundary) if active is None else Completed(active, boundary)
-    goal = Goal(active if active is not None and active.fixed else None, base=resume.usage)
+    goal = Goal(active if active is not None and active.fixed else None, base=head.base)
     state = replace(state, turn=replace(state.turn, turns=0), goal=goal)
     if active is not None and not active.fixed and active.source is not CompletionSource.FALLBACK:
         context = state.loop.context

@@ -3,7 +3,7 @@
 from ...effects.model import ModelRequest
 from ...effects.outcome import FailureKind
 from ...effects.question import Accept, Correct, Finish, QuestionCutOff, QuestionFailed, TurnView, Verdict, VerdictGiven
-from ...effects.record import Completion, CompletionSource, Standing
+from ...effects.record import Completion, CompletionSource, Standing, ToolCall
 from ...effects.transcript import Sealed, UserMessage, clean_text
 from ...effects.values import replace
 from .ending import fail
@@ -51,20 +51,21 @@ def on_verdict(state: RunState, event: VerdictGiven | QuestionFailed | QuestionC
 def _annotate(state: RunState, verdict: Verdict) -> RunState:
     """Notes go on the records they name, with the next step; unknown names are ignored."""
     wanted = {record_id: notes for record_id, notes in verdict.notes.items() if notes}
-    calls = state.process.calls
+    calls, saving = state.process.calls, state.saving
+    noted: dict[int, ToolCall] = {}
     for place in range(len(calls) - 1, -1, -1):
         if not wanted:
             break
         record = calls[place]
         notes = wanted.pop(record.id, None)
-        if notes is None:
-            continue
-        noted = replace(record, rev=record.rev + 1, notes={**record.notes, **clean_notes(notes)})
-        process = replace(state.process, calls=state.process.calls.cut(place).extend((noted, *calls[place + 1 :])))
-        saving = replace(state.saving, calls={**state.saving.calls, noted.id: noted})
-        state = touch(replace(state, process=process, saving=saving))
-        calls = state.process.calls
-    return state
+        if notes is not None:
+            noted[place] = replace(record, rev=record.rev + 1, notes={**record.notes, **clean_notes(notes)})
+    if not noted:
+        return state
+    first = min(noted)
+    kept = calls.cut(first).extend(noted.get(place, calls[place]) for place in range(first, len(calls)))
+    saving = replace(saving, calls={**saving.calls, **{record.id: record for record in noted.values()}})
+    return touch(replace(state, process=replace(state.process, calls=kept), saving=saving))
 
 
 def _rule(state: RunState, phase: Reviewing, verdict: Verdict, rules: Rules) -> RunState:

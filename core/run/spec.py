@@ -154,6 +154,8 @@ def rules_for(
             problem = f"is registered twice (as {name!r})" if name else "has no name"
             raise SpecError(f"an extension {problem}; give each a name of its own")
     _check_limits(spec)
+    if spec.limits.cost and functions.cost is None:
+        raise SpecError("the cost is limited, but nothing says what tokens cost; give the run a cost function")
     for what, given in (("record names", functions.record_names), ("checks", functions.checks)):
         unknown = set(given) - set(tools)
         if unknown:

@@ -17,6 +17,7 @@ from ...effects.transcript import (
     calls_of,
     clean_text,
     text_of,
+    without_nul,
 )
 from ...effects.values import replace
 from ..loop import Asking, Item, accept, ask, close, message_of, numbered, rest, stream
@@ -42,10 +43,9 @@ def start_turn(state: RunState, messages: tuple[InputMessage, ...], rules: Rules
     What held for the turn before only, rejected texts and what was said of them, is passed over from now on.
     """
     state = observe(state, rules, "on_claim", lambda extension, slice_: extension.on_claim(slice_, messages))
-    passing, loop = frozenset(state.turn.passing), state.loop
+    passing = state.turn.passing
     if passing:
-        kept = (item for place, item in enumerate(loop.context) if place not in passing)
-        state = replace(state, loop=replace(loop, context=Seq(kept)))
+        state = replace(state, loop=replace(state.loop, context=_without(state.loop.context, passing)))
     state, items = enter_input(state, messages, always=bool(passing))
     turn = replace(
         state.turn,
@@ -56,6 +56,12 @@ def start_turn(state: RunState, messages: tuple[InputMessage, ...], rules: Rules
         passing=(),
     )
     return iterate(replace(state, turn=turn), *items)
+
+
+def _without(context: Seq[Item], passing: tuple[int, ...]) -> Seq[Item]:
+    """The context without these places, all of the last turn."""
+    first = passing[0]
+    return context.cut(first).extend(item for place, item in enumerate(context[first:], first) if place not in passing)
 
 
 def iterate(state: RunState, *entering: Item) -> RunState:
@@ -204,7 +210,7 @@ def _accept_calls(state: RunState, message: AssistantMessage, rules: Rules) -> R
 
 def _unstarted(state: RunState, record: ToolCall, problem: str) -> ToolCall:
     now = state.clock.now
-    return replace(record, status=CallStatus.FAILED, error=problem, started_at=now, completed_at=now)
+    return replace(record, status=CallStatus.FAILED, error=without_nul(problem), started_at=now, completed_at=now)
 
 
 def _refuse_batch(state: RunState, rules: Rules) -> RunState:

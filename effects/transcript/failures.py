@@ -86,6 +86,11 @@ _CODES: dict[str, ErrorKind] = {
     "invalid_api_key": ErrorKind.UNAUTHORIZED,
     "API_KEY_INVALID": ErrorKind.UNAUTHORIZED,
     "authentication_error": ErrorKind.UNAUTHORIZED,
+    "InvalidApiKey": ErrorKind.UNAUTHORIZED,
+    "invalid_token": ErrorKind.UNAUTHORIZED,
+    "token_expired": ErrorKind.UNAUTHORIZED,
+    "expired_token": ErrorKind.UNAUTHORIZED,
+    "ExpiredTokenException": ErrorKind.UNAUTHORIZED,
     "permission_error": ErrorKind.FORBIDDEN,
     "model_not_found": ErrorKind.NOT_FOUND,
     "not_found_error": ErrorKind.NOT_FOUND,
@@ -128,6 +133,8 @@ _NO_CREDIT = re.compile(
 )
 _AGAIN = re.compile(r"please (retry|try again) in \d", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests|throttl|please wait", re.IGNORECASE)
+_AT_ONCE = re.compile(r"concurren(t|cy)|rate.?limit", re.IGNORECASE)
+"""Of a key that may do what it was used for, only not so often: no question of rights, whatever the status says."""
 
 
 def stage_of(kind: ErrorKind) -> Stage:
@@ -140,6 +147,8 @@ def kind_of(status: int, code: str | None, said: str) -> ErrorKind:
 
     A failure without a status that says nothing else is a passing one.
     """
+    if status == 403 and _AT_ONCE.search(said):
+        return ErrorKind.RATE_LIMITED
     named = _CODES.get(code or "")
     if named is not None and code not in _BROAD:
         return named

@@ -44,6 +44,18 @@ def test_what_a_provider_says_counts_more_than_the_status() -> None:
     assert kind_of_status(599) == ErrorKind.UNAVAILABLE
 
 
+@pytest.mark.parametrize("code", ["token_expired", "expired_token", "invalid_token", "ExpiredTokenException"])
+def test_an_expired_token_is_a_key_that_is_not_accepted_whatever_the_status(code: str) -> None:
+    for status in (0, 400, 401, 403):
+        assert kind_of(status, code, "") == ErrorKind.UNAUTHORIZED
+
+
+def test_too_much_at_once_is_no_question_of_rights() -> None:
+    assert kind_of(403, None, "Concurrency limit reached for this key") == ErrorKind.RATE_LIMITED
+    assert kind_of(403, "permission_error", "too many concurrent requests") == ErrorKind.RATE_LIMITED
+    assert kind_of(403, "permission_error", "no access to this model") == ErrorKind.FORBIDDEN
+
+
 def test_a_report_may_have_any_shape() -> None:
     assert reported([{"error": {"status": "INVALID", "message": "no"}}]) == ("INVALID", "no")
     assert reported({"error": "no"}) == (None, "no")

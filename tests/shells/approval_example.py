@@ -6,10 +6,9 @@ README.md quotes this and shows what it prints. The model is a script, so that i
 import trio
 from turnfold.adapters.models import ScriptedModel, call, say
 from turnfold.adapters.stores import MemoryStore, Store
-from turnfold.adapters.tools import tool
+from turnfold.adapters.tools import CallPolicy, Confirm, tool
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.lifecycle import RunResult
-from turnfold.effects.question import CallPolicy, Confirm
 from turnfold.effects.record import CallDecision
 from turnfold.effects.tool import Invocation
 from turnfold.shells import Runtime

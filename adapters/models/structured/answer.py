@@ -1,8 +1,7 @@
 """Reading one answer: its text, what it used, how it ended. The object is in the text, or in the forced call."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import AbstractAsyncContextManager, aclosing
-from typing import Any, cast
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ....effects.model import (
     BlockDelta,
@@ -29,7 +28,7 @@ from ....effects.transcript.partial_json import PartialJson
 from ....effects.values import frozen
 from ..vendors import Strategy
 
-__all__ = ["Answer", "Attempt", "PartialObject", "closing", "usage_of"]
+__all__ = ["Answer", "Attempt", "PartialObject", "usage_of"]
 
 
 @frozen
@@ -143,23 +142,3 @@ class PartialObject:
             text, self._begun = text[start:], True
         self._json.feed(text)
         return self._json.value()
-
-
-def closing(deltas: AsyncIterator[Delta]) -> AbstractAsyncContextManager[AsyncIterator[Delta]]:
-    """The deltas, which are let go of in any case: an answer that is not wanted any more must not go on."""
-    if hasattr(deltas, "aclose"):
-        return cast("AbstractAsyncContextManager[AsyncIterator[Delta]]", aclosing(cast("Any", deltas)))
-    return _Open(deltas)
-
-
-class _Open(AbstractAsyncContextManager["AsyncIterator[Delta]"]):
-    """Deltas that cannot be closed."""
-
-    def __init__(self, deltas: AsyncIterator[Delta]) -> None:
-        self._deltas = deltas
-
-    async def __aenter__(self) -> AsyncIterator[Delta]:
-        return self._deltas
-
-    async def __aexit__(self, *_: object) -> None:
-        return None

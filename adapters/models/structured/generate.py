@@ -28,9 +28,10 @@ from ....effects.transcript import (
     UserMessage,
 )
 from ....effects.values import field, frozen
+from ..attempts import closing
 from ..config import ModelConfig
 from ..vendors import Strategy, Vendor
-from .answer import Answer, Attempt, PartialObject, closing, usage_of
+from .answer import Answer, Attempt, PartialObject, usage_of
 from .decode import UndecodedError, decode_object
 from .errors import CallFailedError, RefusedError, TruncatedError, UndecodableError
 from .schema import OutputSchema, schema_for

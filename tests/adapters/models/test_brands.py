@@ -3,13 +3,15 @@
 import json
 from typing import Any
 
+import attrs
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.json import JSONSnapshotExtension
-from turnfold.adapters.models import brands, vendor_of
+from turnfold.adapters.models import ScriptedModel, Strategy, brands, say, vendor_of
 from turnfold.adapters.models.config import ModelConfig
 from turnfold.adapters.models.gemini_generate import thinking_config
 from turnfold.adapters.models.prompt import nine_characters
+from turnfold.adapters.models.structured import Ask, generate_object
 from turnfold.adapters.models.vendors import Gateway, protocols_of, through
 from turnfold.effects.model import ModelRequest
 from turnfold.effects.sequence import Seq
@@ -71,6 +73,32 @@ def test_a_brand_is_asked_in_its_own_words(name: str, shown: SnapshotAssertion) 
         "another model's call": body_of(config_for(name), *FOREIGN),
     }
     assert bodies == shown
+
+
+@attrs.frozen
+class Shape:
+    """What is asked for in a shape."""
+
+    n: int
+
+
+async def body_in_a_shape(name: str, strategy: Strategy) -> dict[str, Any]:
+    """What the brand is sent when an object is asked for by this strategy."""
+    config = config_for(name, max_output_tokens=100)
+    port = ScriptedModel([say('{"n": 1}')])
+    ask = Ask("How many?", strategy=strategy, vendor=config.vendor, reasoning="off")
+    assert (await generate_object(port, Shape, ask)).value == Shape(1)
+    (request,) = port.requests
+    return PROTOCOLS[config.vendor.protocol].build(request, config, None)
+
+
+@pytest.mark.parametrize("name", ROWS)
+async def test_a_brand_is_asked_for_a_shape_in_its_own_words(name: str, shown: SnapshotAssertion) -> None:
+    """Formats of the answer and forced tools: every strategy that the brand has, with thinking off."""
+    vendor = config_for(name).vendor
+    strategies = [strategy for strategy in Strategy if vendor.supports(strategy)]
+    assert vendor.structured in strategies
+    assert {strategy.value: await body_in_a_shape(name, strategy) for strategy in strategies} == shown
 
 
 OPTIONS: dict[str, dict[str, dict[str, Any]]] = {

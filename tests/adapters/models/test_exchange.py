@@ -1,6 +1,7 @@
 """The real SDKs against a server on this machine: what they send, and what arrives."""
 
 import contextlib
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import trio
 from turnfold.adapters.models import make_model
 from turnfold.effects.model import BlockDelta, Delta, ModelChoice, Started, StreamFailed, StreamFinished
 from turnfold.effects.sequence import Seq
-from turnfold.effects.transcript import AssistantMessage, ErrorKind, TextPart, ThinkingPart
+from turnfold.effects.transcript import AssistantMessage, ErrorKind, StopReason, TextPart, ThinkingPart
 from turnfold.effects.values import replace
 
 from tests.adapters.models.answers import BRANDS, PROTOCOLS, STREAMS, answer_of, stream_of
@@ -97,6 +98,21 @@ async def test_deltas_come_as_they_arrive() -> None:
             if isinstance(delta, BlockDelta):
                 go_on.set()
     assert isinstance(got[-1], StreamFinished)
+
+
+@in_real_time
+async def test_an_answer_that_its_limit_cut_says_so_at_its_end() -> None:
+    """TestStreamStopReason."""
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"content": "part"}}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]},
+    ]
+    pieces = [f"data: {json.dumps({'id': 'r', **chunk})}\n\n".encode() for chunk in chunks]
+    async with serving(streams([*pieces, b"data: [DONE]\n\n"])) as server, model_at(server) as model:
+        deltas = await ask(model)
+    assert "".join(delta.text for delta in deltas if isinstance(delta, BlockDelta)) == "part"
+    assert isinstance(deltas[-1], StreamFinished)
+    assert (deltas[-1].stop, deltas[-1].raw_stop) == (StopReason.LENGTH, "length")
 
 
 # --- what is sent

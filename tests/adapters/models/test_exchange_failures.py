@@ -1,6 +1,7 @@
 """The real SDKs against a server on this machine that misbehaves, or is not there."""
 
 import contextlib
+import datetime
 import email.utils
 import json
 import socket
@@ -46,6 +47,7 @@ from tests.adapters.models.loopback import (
         (422, ErrorKind.INVALID_REQUEST, "rejected"),
         (429, ErrorKind.RATE_LIMITED, "too many"),
         (500, ErrorKind.UNAVAILABLE, "127.0.0.1"),
+        (502, ErrorKind.UNAVAILABLE, "127.0.0.1"),
         (503, ErrorKind.UNAVAILABLE, "127.0.0.1"),
         (504, ErrorKind.TIMEOUT, "127.0.0.1"),
         (529, ErrorKind.UNAVAILABLE, "127.0.0.1"),
@@ -68,26 +70,36 @@ async def test_a_status_is_a_kind_and_is_asked_once(protocol: str, status: int, 
     assert error.message.endswith("no, not with *** really")
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
     ("headers", "wait_ms"),
     [
         ({"Retry_After": "20"}, 20_000),
         ({"Retry_After": "1.5"}, 1_500),
+        ({"Retry_After": "0"}, 0),
         ({"Retry_After_Ms": "250", "Retry_After": "20"}, 250),
         ({"Retry_After": "soon"}, None),
+        ({"X_RateLimit_Reset": "7"}, 7_000),
+        ({"X_RateLimit_Reset_Requests": "1m2s", "X_RateLimit_Remaining_Requests": "0"}, 62_000),
+        ({"X_RateLimit_Reset_Tokens": "60ms"}, 60),
+        ({"Anthropic_RateLimit_Tokens_Reset": "2001-01-01T00:00:00Z"}, 0),
         ({}, None),
     ],
 )
 @in_real_time
-async def test_a_rate_limit_tells_how_long_to_wait(headers: dict[str, str], wait_ms: int | None) -> None:
-    error = await failure_of(says("429 Too Many Requests", b"slow down", **headers))
+async def test_a_rate_limit_tells_how_long_to_wait(protocol: str, headers: dict[str, str], wait_ms: int | None) -> None:
+    error = await failure_of(says("429 Too Many Requests", b"slow down", **headers), protocol)
     assert (error.kind, error.retry_after_ms) == (ErrorKind.RATE_LIMITED, wait_ms)
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("name", ["Retry_After", "X_RateLimit_Reset", "Anthropic_RateLimit_Requests_Reset"])
 @in_real_time
-async def test_a_rate_limit_may_name_a_date() -> None:
-    date = email.utils.formatdate(time.time() + 30, usegmt=True)
-    error = await failure_of(says("429 Too Many Requests", Retry_After=date))
+async def test_a_rate_limit_may_name_a_date(protocol: str, name: str) -> None:
+    at = time.time() + 30
+    internet = datetime.datetime.fromtimestamp(at, datetime.UTC).isoformat()
+    date = internet if name.startswith("Anthropic") else email.utils.formatdate(at, usegmt=True)
+    error = await failure_of(says("429 Too Many Requests", **{name: date}), protocol)
     assert error.retry_after_ms is not None
     assert 25_000 < error.retry_after_ms <= 30_000
 

@@ -2,6 +2,7 @@
 
 import email.utils
 import json
+import logging
 import socket
 import struct
 import time
@@ -83,6 +84,26 @@ async def test_a_status_is_a_kind_at_a_stage(status: int, kind: ErrorKind, stage
 async def test_a_rate_limit_tells_how_long_to_wait(headers: dict[str, str], wait_ms: int | None) -> None:
     failed = await failing(says("429 Too Many Requests", b"slow down", **headers))
     assert (failed.kind, failed.error.retry_after_ms) == (ErrorKind.RATE_LIMITED, wait_ms)
+
+
+@in_real_time
+async def test_no_log_tells_a_secret_however_much_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with service(routed(models={"data": []})) as here:
+        for _ in range(2):
+            await probe(here.client, "openai", here.at("?token=query-secret"))
+        assert here.targets == ["/models?token=query-secret"] * 2
+    assert "/models" in caplog.text
+    assert "query-secret" not in caplog.text
+    assert KEY not in caplog.text
+
+
+@in_real_time
+async def test_a_delay_may_stand_in_the_page_as_google_has_it() -> None:
+    detail = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}
+    page = json.dumps({"error": {"code": 429, "message": "Slow down.", "details": [detail]}}).encode()
+    assert (await failing(says("429 X", page, **JSON))).error.retry_after_ms == 34_000
+    assert (await failing(says("429 X", page, Retry_After="20", **JSON))).error.retry_after_ms == 20_000
 
 
 @in_real_time

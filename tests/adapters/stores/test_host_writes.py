@@ -457,3 +457,13 @@ async def test_watchers_leave_nothing_behind(store: AnyStore) -> None:
             await trio.testing.wait_all_tasks_blocked()
             await store.append("talk", InputMessage("m"))
         assert not store._signals._waiting
+
+
+@pytest.mark.parametrize("arguments", ["{bad", "[1]", "null", '"{}"', "[" * 5_000])
+async def test_arguments_that_no_tool_could_run_with_do_not_use_the_decision_up(
+    store: AnyStore, arguments: str
+) -> None:
+    await with_calls(store, waiting())
+    assert await refusal(store, CallDecision(approved=True, arguments=arguments)) is Refusal.BAD_ARGUMENTS
+    good = CallDecision(approved=True, arguments='{"a": 1}')
+    assert (await store.decide("r", "c", good)).decision == good

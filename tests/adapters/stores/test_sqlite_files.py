@@ -394,7 +394,7 @@ async def test_a_damaged_file_is_a_store_error(path: Path) -> None:
     with SqliteStore(path) as store:
         other_program(path, "PRAGMA wal_checkpoint(TRUNCATE)")
         overwrite(path)
-        with pytest.raises(StoreError, match=r"runs\.db could not do it"):
+        with pytest.raises(StoreError, match=r"runs\.db is damaged"):
             await store.load("r")
 
 

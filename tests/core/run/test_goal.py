@@ -130,7 +130,7 @@ def test_a_tool_that_is_not_on_offer_any_more_fails_the_run() -> None:
     run.say(*calls("look", "look"))
     run.tell(StepSaved(run.now, run.take(SaveStep).ticket))
     outcome = run.to_the_end().outcome
-    text = "the model gave no valid output in the last of the turn's 2 iterations"
+    text = "the turn reached its limit of 2 iterations, and its last output is no answer"
     assert outcome == Failed(FailureKind.TOOL_LIMIT, text, boundary=1)
     assert [record.error for record in run.to_the_end().calls[1:]] == [ENGLISH.not_offered.format(name="look")] * 2
 

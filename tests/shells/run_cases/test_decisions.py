@@ -16,6 +16,7 @@ from turnfold.effects.question import CallPolicy, Confirm
 from turnfold.effects.record import CallDecision, CallStatus, Handover
 from turnfold.effects.tool import Await, ToolResult
 from turnfold.effects.transcript import ImagePart, TextPart, ToolResultMessage
+from turnfold.effects.values import replace
 from turnfold.shells.host import Host
 
 from tests.shells.run_cases.reviewing import (
@@ -308,7 +309,7 @@ async def test_changed_arguments_that_do_not_fit_are_not_carried_out(arguments: 
 
     world: Any = World()
     await paused(world, pay)
-    await decide(world, arguments=arguments)
+    await decide_carelessly(world, arguments)
     model = ScriptedModel(["a pity"])
     result = await world.run(model, pay)
     (record,) = result.calls
@@ -320,6 +321,15 @@ async def test_changed_arguments_that_do_not_fit_are_not_carried_out(arguments: 
     told = asked(model)[0][-1]
     assert "did not run" in told
     assert "ran with" not in told
+
+
+async def decide_carelessly(world: World, arguments: str) -> None:
+    """Store a decision as a store does that looks at nothing."""
+    record, journal = await world.call("pay"), world.store.journal("run")
+    begun = await journal.begin(1_000)
+    decision = CallDecision(approved=True, arguments=arguments, digest=record.digest)
+    await journal.save_call(begun.attempt, replace(record, rev=record.rev + 1, decision=decision))
+    await journal.end(begun.attempt)
 
 
 async def test_a_reviewer_may_give_the_result(world: World) -> None:

@@ -1,0 +1,215 @@
+"""What can happen to a connection, in the right kind and inside the right time: for every protocol's real client.
+
+Statuses, pages and redirects are in ``test_exchange_failures``.
+"""
+
+import socket
+import ssl
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import trio
+from turnfold.adapters.models import Patience
+from turnfold.effects.model import BlockDelta, Delta, StreamFailed
+from turnfold.effects.transcript import ErrorKind
+
+from tests.adapters.models.answers import PROTOCOLS, stream_of
+from tests.adapters.models.loopback import (
+    Answer,
+    Asked,
+    Open,
+    ask,
+    assert_no_secret,
+    failure_of,
+    free_port,
+    in_real_time,
+    model_at,
+    says,
+    serving,
+    streams,
+)
+
+SELF_SIGNED = Path(__file__).with_name("self_signed_for_tests.pem")
+PATIENCE = Patience(connect_s=0.3, headers_s=0.5, stall_s=0.4)
+AT_ONCE = 1.0
+"""As long as a failure may take for which nothing has to be waited for, in seconds, on a machine that is busy."""
+
+
+async def timed(server: str, protocol: str) -> tuple[list[Delta], float]:
+    """The deltas of a model's answer, and how long they took."""
+    async with model_at(server, protocol, patience=PATIENCE) as model:
+        began = trio.current_time()
+        return await ask(model), trio.current_time() - began
+
+
+def beginning(protocol: str, text: bytes) -> bytes:
+    """A plain answer up to the end of the event in which the text is."""
+    _, body, _ = stream_of(f"{protocol}/plain")
+    at = body.index(text)
+    ends = [body.index(end, at) + len(end) for end in (b"\n\n", b"\r\n\r\n") if end in body[at:]]
+    return body[: min(ends)]
+
+
+def reset(stream: trio.SocketStream) -> None:
+    """Hang up with a reset, not with an end."""
+    stream.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.socket.close()
+
+
+def reset_after(protocol: str, text: bytes) -> Answer:
+    """A stream that is reset after this much of its answer; without any text, before its head."""
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        if text:
+            await streams([beginning(protocol, text)], ends=False)(Open(stream), asked)
+            await trio.sleep(0.05)  # or the reset would overtake what was sent
+        reset(stream)
+
+    return answer
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_reset_in_mid_stream_keeps_what_had_come(protocol: str) -> None:
+    async with serving(reset_after(protocol, b"Hello")) as server:
+        deltas, _ = await timed(server.url, protocol)
+    assert "Hello" in "".join(delta.text for delta in deltas if isinstance(delta, BlockDelta))
+    assert isinstance(deltas[-1], StreamFailed)
+    assert deltas[-1].error.kind is ErrorKind.NETWORK
+    assert_no_secret(deltas[-1])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_reset_in_place_of_an_answer_is_a_network_failure(protocol: str) -> None:
+    error = await failure_of(reset_after(protocol, b""), protocol)
+    assert error.kind is ErrorKind.NETWORK
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_certificate_that_signed_itself_is_not_believed(protocol: str) -> None:
+    """The key is never sent: the connection is not secure, and says why in one line."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(SELF_SIGNED)
+    heard: list[bytes] = []
+
+    async def secretly(stream: trio.SSLStream[trio.SocketStream]) -> None:
+        try:
+            heard.append(bytes(await stream.receive_some()))
+        except trio.BrokenResourceError:
+            await trio.aclose_forcefully(stream)
+
+    (listener,) = await trio.open_ssl_over_tcp_listeners(0, context, host="127.0.0.1")
+    port = listener.transport_listener.socket.getsockname()[1]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, secretly, [listener])
+        deltas, _ = await timed(f"https://127.0.0.1:{port}", protocol)
+        nursery.cancel_scope.cancel()
+    (failed,) = deltas
+    assert isinstance(failed, StreamFailed)
+    assert_no_secret(failed)
+    assert failed.error.kind is ErrorKind.TLS
+    assert f"127.0.0.1:{port}" in failed.error.message
+    assert "self-signed certificate" in failed.error.message
+    assert heard == []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_an_answer_in_torn_json_is_a_protocol_failure_with_what_had_come(protocol: str) -> None:
+    async with serving(streams([beginning(protocol, b"Hello"), b'data: {"torn": "in the mid\n\n'])) as server:
+        deltas, _ = await timed(server.url, protocol)
+    assert "Hello" in "".join(delta.text for delta in deltas if isinstance(delta, BlockDelta))
+    assert isinstance(deltas[-1], StreamFailed)
+    assert deltas[-1].error.kind is ErrorKind.PROTOCOL
+    assert "not JSON" in deltas[-1].error.message
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [("400 X", ErrorKind.INVALID_REQUEST), ("503 X", ErrorKind.UNAVAILABLE), ("200 OK", ErrorKind.PROTOCOL)],
+)
+@in_real_time
+async def test_a_torn_page_is_told_by_its_status(protocol: str, status: str, kind: ErrorKind) -> None:
+    torn = b'{"error": {"message": "the reason is'
+    assert (await failure_of(says(status, torn, Content_Type="application/json"), protocol)).kind is kind
+
+    async def cut(stream: trio.SocketStream, asked: Asked) -> None:
+        head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n"
+        await stream.send_all(head.encode() + torn)
+        await stream.aclose()
+
+    assert (await failure_of(cut, protocol)).kind is kind
+
+
+def silent_after(protocol: str, size: int) -> Answer:
+    """The beginning of an answer, and then nothing. Of size -1 not even its head comes."""
+    _, body, _ = stream_of(f"{protocol}/plain")
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        if size >= 0:
+            await streams([body[:size]] if size else [], ends=False)(Open(stream), asked)
+        await trio.sleep_forever()
+
+    return answer
+
+
+def page_of(status: str, page: bytes, **headers: str) -> Callable[[str], Answer]:
+    return lambda _: says(status, page, **headers)
+
+
+HTML = b"<!doctype html><h1>Bad gateway</h1>"
+TIMED: dict[str, tuple[Callable[[str], Answer], ErrorKind, float, float]] = {
+    "no head": (lambda protocol: silent_after(protocol, -1), ErrorKind.TIMEOUT, 0.5, 0.5 + AT_ONCE),
+    "no body": (lambda protocol: silent_after(protocol, 0), ErrorKind.TIMEOUT, 0.4, 0.4 + AT_ONCE),
+    "stalled": (lambda protocol: silent_after(protocol, 200), ErrorKind.TIMEOUT, 0.4, 0.4 + AT_ONCE),
+    "reset": (lambda protocol: reset_after(protocol, b""), ErrorKind.NETWORK, 0.0, AT_ONCE),
+    "429": (page_of("429 X", b"", Retry_After="3600"), ErrorKind.RATE_LIMITED, 0.0, AT_ONCE),
+    "503": (page_of("503 X", b"", Retry_After="3600"), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
+    "529": (page_of("529 X", b'{"error": {}}'), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
+    "html": (page_of("502 X", HTML, Content_Type="text/html"), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
+    "redirect": (page_of("302 X", b"", Location="http://127.0.0.1:9/"), ErrorKind.PROTOCOL, 0.0, AT_ONCE),
+}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("what", TIMED)
+@in_real_time
+async def test_a_failure_is_told_inside_its_time(protocol: str, what: str) -> None:
+    """No client waits on its own, for a delay that a server asks for or to try again."""
+    answer_for, kind, least, most = TIMED[what]
+    async with serving(answer_for(protocol)) as server:
+        deltas, seconds = await timed(server.url, protocol)
+        assert len(server.asked) == 1
+    assert isinstance(deltas[-1], StreamFailed)
+    assert deltas[-1].error.kind is kind
+    assert least <= seconds < most
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_port_where_nobody_listens_is_told_at_once(protocol: str) -> None:
+    deltas, seconds = await timed(f"http://127.0.0.1:{free_port()}", protocol)
+    assert isinstance(deltas[-1], StreamFailed)
+    assert deltas[-1].error.kind is ErrorKind.NETWORK
+    assert seconds < AT_ONCE
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_server_that_takes_no_connection_is_given_up_after_its_time(protocol: str) -> None:
+    """A queue of connections that is full: nobody refuses, and nobody answers."""
+    with socket.socket() as full, socket.socket() as first, socket.socket() as second:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        for waiting in (first, second):
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        deltas, seconds = await timed(f"http://127.0.0.1:{full.getsockname()[1]}", protocol)
+    assert isinstance(deltas[-1], StreamFailed)
+    assert deltas[-1].error.kind is ErrorKind.TIMEOUT
+    assert 0.3 <= seconds < 0.3 + AT_ONCE
