@@ -33,8 +33,8 @@ class SqliteStore:
     A write survives the death of the process; with ``full_sync`` it survives the death of the machine too, at the price
     of waiting for the disk (in a worker thread). ``patience_ms`` is how long a write waits, there, for another process
     that holds the lock; ``poll_ms`` how often a watcher looks for messages from other processes; ``max_bytes`` bounds
-    each stored value. ``now``, ``new_id`` and ``admit`` are as in ``MemoryStore``; ``admit`` runs within the
-    transaction, so it must be short.
+    each stored value. ``read_only`` is for a file that is there, and is left as it is. ``now``, ``new_id`` and
+    ``admit`` are as in ``MemoryStore``; ``admit`` runs within the transaction, so it must be short.
 
     Raises ``NotOurDatabase``, ``NewerSchema``, ``CannotOpen`` or ``StoreLocked``.
     """
@@ -50,8 +50,11 @@ class SqliteStore:
         patience_ms: int = 10_000,
         poll_ms: int = 250,
         max_bytes: int = MAX_BYTES,
+        read_only: bool = False,
     ) -> None:
-        self._access = Access(Path(path), full_sync=full_sync, patience_ms=patience_ms, max_bytes=max_bytes)
+        self._access = Access(
+            Path(path), full_sync=full_sync, patience_ms=patience_ms, max_bytes=max_bytes, read_only=read_only
+        )
         self._now = now
         self._new_id = new_id
         self._admit = admit

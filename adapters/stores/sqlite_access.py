@@ -15,7 +15,7 @@ from typing import TypeVar
 import trio
 
 from .errors import StoreClosed, StoreError, StoreLocked, TooLarge
-from .sqlite_schema import is_busy, open_database
+from .sqlite_schema import damaged, is_busy, is_damage, open_database, open_to_read
 
 __all__ = ["Access"]
 
@@ -30,9 +30,15 @@ Work = Callable[[sqlite3.Connection], T]
 class Access:
     """The way to one SQLite file. To be used from one trio run at a time."""
 
-    def __init__(self, path: Path, *, full_sync: bool, patience_ms: int, max_bytes: int) -> None:
+    def __init__(
+        self, path: Path, *, full_sync: bool, patience_ms: int, max_bytes: int, read_only: bool = False
+    ) -> None:
         self.path = path
-        self._connection = open_database(path, full_sync=full_sync, patience_ms=patience_ms, max_bytes=max_bytes)
+        self._connection = (
+            open_to_read(path, max_bytes=max_bytes)
+            if read_only
+            else open_database(path, full_sync=full_sync, patience_ms=patience_ms, max_bytes=max_bytes)
+        )
         self._in_thread = full_sync
         self._patience_ms = patience_ms
         self._lock = trio.Lock()
@@ -104,6 +110,10 @@ class Access:
     def _explained(self, error: sqlite3.Error) -> StoreError:
         if isinstance(error, sqlite3.DataError):
             return TooLarge(f"{self.path} does not take a value that large: store a reference instead")
+        if is_damage(error):
+            return damaged(self.path, error)
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+            return StoreError(f"{self.path} is read-only, so nothing was written: make it writable, or use a copy")
         return StoreError(f"{self.path} could not do it ({error}): nothing was written")
 
 

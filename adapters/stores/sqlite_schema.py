@@ -20,7 +20,7 @@ from ...effects.codec import DecodeError, decode_call
 from ...effects.record import waits_for
 from .errors import CannotOpen, NewerSchema, NotOurDatabase, StoreLocked
 
-__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "is_busy", "open_database"]
+__all__ = ["APPLICATION_ID", "SCHEMA_VERSION", "damaged", "is_busy", "is_damage", "open_database", "open_to_read"]
 
 APPLICATION_ID = 0x7F01D0DB
 """Marks a SQLite file as a turnfold store."""
@@ -166,6 +166,55 @@ def open_database(path: Path, *, full_sync: bool, patience_ms: int, max_bytes: i
     return connection
 
 
+def open_to_read(path: Path, *, max_bytes: int) -> sqlite3.Connection:
+    """A connection that never writes, to a store that is there already. Raises ``CannotOpen`` and its kinds.
+
+    Where there is no log of writes that wait to be put into the file, the file alone is the whole store. It is read as
+    one that nobody changes then: SQLite would make an empty log beside it, could not remove that again, and whoever may
+    write into the file would have to do with a log that is somebody else's.
+    """
+    _check_header(path)
+    log = path.with_name(f"{path.name}-wal")
+    try:
+        return _reader(path, "mode=ro" if _holds(log) else "mode=ro&immutable=1", max_bytes)
+    except sqlite3.OperationalError as error:
+        if _holds(log):
+            raise CannotOpen(
+                f"{path} is read-only here, and its last changes are still in {log.name}: copy both files to a folder "
+                "of your own, and open the copy"
+            ) from error
+        raise CannotOpen(f"cannot open {path} ({error}): may it be read?") from error
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from error
+
+
+def _holds(log: Path) -> bool:
+    try:
+        return log.stat().st_size > 0
+    except OSError:
+        return False
+
+
+def _reader(path: Path, how: str, max_bytes: int) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?{how}", uri=True, timeout=10, isolation_level=None, check_same_thread=False
+    )
+    try:
+        version = _version_at_once(connection, path)
+        if not version:
+            raise NotOurDatabase(f"{path} is an empty database: give the path of another file")
+        if version < SCHEMA_VERSION:
+            raise CannotOpen(
+                f"{path} was made by an older turnfold, and is read-only, so it cannot be brought up to date: make it "
+                "writable, or use a copy"
+            )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, max_bytes)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
 def _check_header(path: Path) -> None:
     """SQLite would take a file of a single byte for an empty one. What cannot be read at all is left for it to name."""
     try:
@@ -194,7 +243,7 @@ def _prepare(connection: sqlite3.Connection, path: Path, patience_ms: int) -> No
                 raise StoreLocked(f"{path} is locked by another process: try again when it is done") from error
             sleep(0.01)
         except sqlite3.DatabaseError as error:
-            raise CannotOpen(f"{path} is damaged ({error}): restore it from a backup, or use another file") from error
+            raise damaged(path, error) from error
 
 
 def _version_at_once(connection: sqlite3.Connection, path: Path) -> int:
@@ -244,5 +293,17 @@ def is_busy(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+def is_damage(error: sqlite3.Error) -> bool:
+    """Whether the file itself is the matter."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damaged(path: Path, error: sqlite3.Error) -> CannotOpen:
+    """What to say of a file whose contents make no sense."""
+    return CannotOpen(f"{path} is damaged ({error}): restore it from a backup, or use another file")
+
+
 def _cannot_open(path: Path, error: sqlite3.Error) -> CannotOpen:
+    if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+        return CannotOpen(f"{path} is read-only: make it writable, or use a copy")
     return CannotOpen(f"cannot open {path} ({error}): does its folder exist, and may it be written to?")

@@ -27,6 +27,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in (sys.argv[1:] if argv is None else argv)
     try:
         arguments = parse(argv)
+        # Below what looks at the arguments, everything may take long to import.
+        from .hints import on_database
+
+        on_database(getattr(arguments, "db", None))
         command: Callable[..., int] = importlib.import_module(f".{arguments.command}", __name__).run
         code = command(arguments)
         sys.stdout.flush()

@@ -2,7 +2,9 @@
 
 from ...adapters.stores import SqliteStore
 from .execution import holder_of
+from .hints import typed
 from .style import clean
+from .todo import is_ours
 
 __all__ = ["how_to_go_on"]
 
@@ -12,10 +14,10 @@ async def how_to_go_on(store: SqliteStore, run_id: str) -> str:
     summary, name = await store.run(run_id), clean(run_id)
     if summary is not None and summary.waiting:
         calls = "another call" if summary.waiting == 1 else f"{summary.waiting} other calls"
-        return f"the run {name} still waits for {calls}; turnfold waiting lists them"
-    holder = holder_of(summary)
+        return f"the run {name} still waits for {calls}; {typed('waiting')} lists them"
+    holder, ours = holder_of(summary), summary is None or is_ours(summary)
     if holder is not None and not holder.gone:
-        return f"{holder}; when it is done, resume the run"
-    if summary is not None and summary.meta.get("kind") not in ("chat", "demo"):
+        return f"{holder}; when it is done, " + (typed("resume", name) if ours else "resume the run")
+    if not ours:
         return f"the run {name} can go on: resume it with the program that made it"
-    return f"the run {name} can go on: turnfold resume {name}"
+    return f"the run {name} can go on: {typed('resume', name)}"

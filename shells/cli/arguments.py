@@ -29,6 +29,7 @@ exit codes:
 
 environment:
   TURNFOLD_BRAND, TURNFOLD_MODEL, TURNFOLD_BASE_URL, TURNFOLD_API_KEY  the model
+  TURNFOLD_PROTOCOL  how it is spoken to, if not as usual
   NO_COLOR  no colours           XDG_DATA_HOME  where the database is by default
 """
 
@@ -61,7 +62,11 @@ def parse(argv: Sequence[str] | None) -> Namespace:
     _add_vendors(commands)
     _add_models(commands)
     _add_probe(commands)
-    return _clean(parser.parse_args(argv))
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        what = " ".join(unknown)
+        raise CliError(f"unrecognized arguments: {what}; turnfold {arguments.command} --help shows what there is")
+    return _clean(arguments)
 
 
 def _clean(arguments: Namespace) -> Namespace:
@@ -73,7 +78,19 @@ def _clean(arguments: Namespace) -> Namespace:
 
 
 class _Parser(ArgumentParser):
-    """A parser whose errors are ours."""
+    """A parser whose errors are ours. ``intermixed``: flags may stand before an argument that can be left out."""
+
+    intermixed = False
+
+    def parse_known_args(self, *args: Any, **kwargs: Any) -> Any:
+        if not self.intermixed:
+            return super().parse_known_args(*args, **kwargs)
+        # The other method is made of this one.
+        self.intermixed = False
+        try:
+            return self.parse_known_intermixed_args(*args, **kwargs)
+        finally:
+            self.intermixed = True
 
     def error(self, message: str) -> NoReturn:
         raise CliError(f"{message}; {self.prog} --help shows what there is")
@@ -95,7 +112,9 @@ class _Version(Action):
 
 def _add_demo(commands: Any) -> None:
     parser = _command(commands, "demo", "show a run that is killed and resumed; needs no network and no key")
-    parser.add_argument("--db", metavar="PATH", help="keep the run in this database (default: a temporary one)")
+    parser.add_argument(
+        "--db", type=_path, metavar="PATH", help="keep the run in this database (default: a temporary one)"
+    )
     parser.add_argument("--keep", action="store_true", help="do not remove the temporary database")
     parser.add_argument("--fast", action="store_true", help="with shorter pauses")
 
@@ -117,7 +136,7 @@ def _add_runs(commands: Any) -> None:
 
 def _add_show(commands: Any) -> None:
     parser = _command(commands, "show", "show what a run did: its blocks, calls, results and outcome")
-    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    _run_id(parser)
     _database(parser)
     parser.add_argument("--json", action="store_true", help="as JSON, with results at full length")
     parser.add_argument("--arguments", action="store_true", help="show the arguments of calls too")
@@ -125,11 +144,13 @@ def _add_show(commands: Any) -> None:
 
 def _add_resume(commands: Any) -> None:
     parser = _command(commands, "resume", "go on with a run of chat or demo that was interrupted or had to wait")
-    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    _run_id(parser)
     _database(parser)
     _model(parser)
     parser.add_argument("--wait", action="store_true", help="wait for a process that holds the run")
     parser.add_argument("--take-over", action="store_true", help="take the run from a process that holds it")
+    # How the demonstration tells its own processes from a person who takes its run up.
+    parser.add_argument("--watched", action="store_true", help=SUPPRESS)
 
 
 def _add_waiting(commands: Any) -> None:
@@ -164,7 +185,7 @@ def _add_settle(commands: Any) -> None:
 
 def _add_cancel(commands: Any) -> None:
     parser = _command(commands, "cancel", "end a run, whoever is at it: its calls are settled and saved")
-    parser.add_argument("run_id", metavar="RUN", help="the run's id")
+    _run_id(parser)
     parser.add_argument("--reason", metavar="TEXT", default="", help="why, for its record")
     _database(parser)
 
@@ -184,6 +205,7 @@ def _add_probe(commands: Any) -> None:
     parser = _command(commands, "probe", "find out whether a brand accepts your key, and whether a model of it answers")
     _brand(parser)
     parser.add_argument("model", metavar="MODEL", nargs="?", default="", help="ask this model for a word, too")
+    parser.intermixed = True
 
 
 def _brand(parser: ArgumentParser) -> None:
@@ -192,12 +214,16 @@ def _brand(parser: ArgumentParser) -> None:
     parser.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
 
 
+def _run_id(parser: ArgumentParser) -> None:
+    parser.add_argument("run_id", metavar="RUN", help="its id, or as much of the beginning as no other run has")
+
+
 def _call(parser: ArgumentParser) -> None:
     parser.add_argument("call_id", metavar="CALL", help="its id, or as much of the beginning as no other call has")
 
 
-def _command(commands: Any, name: str, help: str) -> ArgumentParser:
-    parser: ArgumentParser = commands.add_parser(
+def _command(commands: Any, name: str, help: str) -> _Parser:
+    parser: _Parser = commands.add_parser(
         name, help=help, description=help[0].upper() + help[1:] + ".", allow_abbrev=False
     )
     _debug(parser, nested=True)
@@ -210,21 +236,36 @@ def _debug(parser: ArgumentParser, nested: bool = False) -> None:
 
 
 def _database(parser: ArgumentParser) -> None:
-    parser.add_argument("--db", metavar="PATH", help="the database (default: turnfold/turnfold.db in your data folder)")
+    parser.add_argument(
+        "--db", type=_path, metavar="PATH", help="the database (default: turnfold/turnfold.db in your data folder)"
+    )
 
 
 def _model(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
-        "model", "what is not given here or in the environment is as it was the last time"
+        "model",
+        "what is not given here or in the environment is as it was the last time, but for --api-key and --tool, which "
+        "are not stored: give them every time",
     )
     group.add_argument("--brand", metavar="NAME", help="whose model; turnfold vendors lists those there are")
     group.add_argument("--model", metavar="NAME", help="the model's name, as its provider writes it")
+    group.add_argument(
+        "--protocol", metavar="NAME", help="how to speak to it, if not as usual; turnfold vendors has them"
+    )
     group.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual address")
     group.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
     group.add_argument("--system", metavar="TEXT", help="the instruction that the model gets")
     group.add_argument("--max-tokens", type=_positive, metavar="N", help="limit each answer to this many tokens")
     group.add_argument("--tools", action=BooleanOptionalAction, help="offer a clock and a calculator (default: yes)")
-    group.add_argument("--tool", action="append", metavar="MODULE:NAME", help="offer a function of yours; repeatable")
+    group.add_argument(
+        "--tool", action="append", metavar="MODULE:NAME", help="offer a function of yours, this time; repeatable"
+    )
+
+
+def _path(text: str) -> str:
+    if not text:
+        raise ArgumentTypeError("it is empty, and has to be the path of a file")
+    return text
 
 
 def _positive(text: str) -> int:

@@ -4,12 +4,15 @@ from argparse import Namespace
 
 import trio
 
-from ...adapters.stores import RunSummary, UnknownRun
+from ...adapters.stores import RunSummary
 from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome
 from ..runtime import Runtime
 from .database import open_existing
+from .demo_agent import clear_up
 from .execution import exit_code, holder_of
 from .exits import CliError, ExitCode
+from .finding import find_run
+from .hints import typed
 from .report import outcome_text, state_of
 from .style import clean
 
@@ -22,17 +25,17 @@ def run(arguments: Namespace) -> int:
 
 
 async def _cancel(arguments: Namespace) -> int:
-    run_id: str = arguments.run_id
     with open_existing(arguments.db) as store:
-        before = await store.run(run_id)
-        if before is None:
-            raise UnknownRun(run_id)
+        before = await find_run(store, arguments.run_id)
+        run_id = before.run_id
         if _is_over(before):
+            clear_up(before, arguments.db)
             print(f"there is nothing to cancel: the run {clean(run_id)} is over ({state_of(before)})")
             return ExitCode.OK
         holder = holder_of(before)
         result = await Runtime().cancel(run_id, store.journal(run_id), arguments.reason)
         after = await store.run(run_id)
+    clear_up(before, arguments.db)
     if not _was_cancelled(result.outcome):
         text = outcome_text(result.outcome)
         raise CliError(f"the run {run_id} could not be cancelled ({text}); try again", exit_code(result.outcome))
@@ -40,7 +43,8 @@ async def _cancel(arguments: Namespace) -> int:
     print(f"the run {clean(run_id)} is cancelled{taken}")
     left = after.needs_review + after.outstanding + after.waiting if after else 0
     if left:
-        print(f"{left} of its calls still {'waits' if left == 1 else 'wait'} for somebody; turnfold waiting lists them")
+        wait = "waits" if left == 1 else "wait"
+        print(f"{left} of its calls still {wait} for somebody; {typed('waiting')} lists them")
     return ExitCode.OK
 
 

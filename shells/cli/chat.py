@@ -19,6 +19,7 @@ from .conversation import Chat
 from .database import default_path, open_existing, open_or_make
 from .execution import Job
 from .exits import CliError, ExitCode
+from .hints import typed
 from .keyboard import Interrupts, LineReader
 from .settings import settings_for
 from .talk import Talk, answer_lines
@@ -44,7 +45,7 @@ async def _chat(arguments: Namespace) -> int:
         async with model, trio.open_nursery() as nursery:
             interrupts = Interrupts()
             await nursery.start(interrupts.listen)
-            again = "/retry asks again" if sys.stdin.isatty() else "the next turnfold chat answers it"
+            again = "/retry asks again" if sys.stdin.isatty() else f"{typed('chat', *_named(name))} answers it"
             code = await _converse(Chat(store, job, interrupts, again=again, take_over=arguments.take_over))
             nursery.cancel_scope.cancel()
     return code
@@ -57,6 +58,10 @@ async def _converse(chat: Chat) -> ExitCode:
     return await answer_lines(chat, reader)
 
 
+def _named(conversation: str) -> tuple[str, ...]:
+    return () if conversation == "default" else ("--conversation", conversation)
+
+
 def _checked(name: str) -> str:
     if not re.fullmatch(r"[\w.-]{1,100}", name):
         raise CliError(
@@ -67,7 +72,8 @@ def _checked(name: str) -> str:
 
 async def _stored_settings(path: str | None, run_id: str) -> Mapping[str, str]:
     """What the conversation was set up with before. Makes no file, so that wrong settings leave nothing behind."""
-    if not (Path(path) if path else default_path()).exists():
+    place = Path(path) if path else default_path()
+    if not place.exists() or not place.stat().st_size:
         return {}
     store: SqliteStore
     with open_existing(path) as store:

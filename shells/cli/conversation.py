@@ -13,7 +13,7 @@ import trio
 from ...adapters.stores import SqliteStore
 from ...effects.feed import InputMessage
 from ...effects.journal import RunBusy
-from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
+from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcome, Suspended
 from .execution import Answered, Holder, Job, Standing, carry_out, exit_code, holder_of, standing_of, why
 from .exits import CliError, ExitCode
 from .history import Exchange, exchanges, unanswered
@@ -115,7 +115,7 @@ class Chat:
             await self.deliver(outcome)
             return ExitCode.OK
         view.ended()
-        return self._unanswered(outcome)
+        return self._unanswered(outcome, await self._why(outcome))
 
     async def deliver(self, outcome: Delivered | Completed) -> None:
         """Show the answer, then consume what it answers."""
@@ -154,10 +154,18 @@ class Chat:
             self._view = LiveView(self.notes, known_blocks(resume), answers=self.live)
         return self._view
 
-    def _unanswered(self, outcome: Failed | Suspended | None) -> ExitCode:
+    async def _why(self, outcome: Failed | Suspended | None) -> str:
+        if isinstance(outcome, Failed) and outcome.kind is FailureKind.STALE_ATTEMPT:
+            summary = await self._store.run(self.job.run_id)
+            ended = summary.outcome if summary is not None and summary.lease_until is None else None
+            if isinstance(ended, Failed) and ended.kind is FailureKind.CANCELLED:
+                return "somebody ended the run with turnfold cancel"
+        return "stopped" if outcome is None else why(outcome)
+
+    def _unanswered(self, outcome: Failed | Suspended | None, reason: str) -> ExitCode:
         code = ExitCode.INTERRUPTED if outcome is None else exit_code(outcome)
-        reason = "stopped" if outcome is None else why(outcome)
         if code is ExitCode.DATABASE:
             raise CliError(f"{reason}; restore the database from a backup, or begin another --conversation", code)
-        self.complain(reason if code is ExitCode.WAITING else f"{reason}; the message is kept, and {self._again}")
+        kept = f"{reason} The" if reason.endswith(("?", "!", ".")) else f"{reason}; the"
+        self.complain(reason if code is ExitCode.WAITING else f"{kept} message is kept, and {self._again}")
         return code

@@ -1,5 +1,6 @@
 """``turnfold decide``: what a person says about a call that is paused."""
 
+import json
 from argparse import Namespace
 
 import trio
@@ -10,6 +11,7 @@ from ..answering import decide, find_call
 from .answered import how_to_go_on
 from .database import open_existing
 from .exits import CliError, ExitCode
+from .hints import typed
 from .report import arguments_text
 from .style import clean, shortened
 
@@ -30,7 +32,7 @@ async def _decide(arguments: Namespace) -> int:
         try:
             call = await decide(store, run_id, call.id, _decision(arguments))
         except DecisionRefused as error:
-            raise CliError(f"{error}; turnfold show {clean(run_id)} shows how it stands", ExitCode.FAILED) from error
+            raise CliError(f"{error}; {typed('show', clean(run_id))} shows how it stands", ExitCode.FAILED) from error
         print(_told(call, call.decision or CallDecision()))
         print(await how_to_go_on(store, run_id))
     return ExitCode.OK
@@ -42,9 +44,11 @@ def _check(run_id: str, call: ToolCall) -> None:
         return
     if waits_for(call) is None:
         status = clean(call.status).replace("_", " ")
-        raise CliError(f"the call {call.id} is {status}; turnfold waiting lists those that wait", ExitCode.FAILED)
+        raise CliError(f"the call {call.id} is {status}; {typed('waiting')} lists those that wait", ExitCode.FAILED)
     raise CliError(
-        f"the call {call.id} waits for a result and not for a decision; use turnfold settle", ExitCode.FAILED
+        f"the call {call.id} waits for a result and not for a decision; use "
+        + typed("settle", clean(call.id), "--result", "TEXT"),
+        ExitCode.FAILED,
     )
 
 
@@ -52,6 +56,8 @@ def _decision(arguments: Namespace) -> CallDecision:
     edited: str | None = arguments.arguments
     if edited is not None and not edited.strip():
         raise CliError("--arguments takes a JSON object, and not nothing; --approve lets the call run as it is")
+    if edited is not None and not _may_be_object(edited):
+        raise CliError('--arguments takes a JSON object, such as \'{"name": "value"}\', and that is something else')
     return CallDecision(
         approved=arguments.approve or edited is not None,
         reason=arguments.reject or "",
@@ -59,6 +65,14 @@ def _decision(arguments: Namespace) -> CallDecision:
         result=arguments.result,
         by=arguments.by,
     )
+
+
+def _may_be_object(text: str) -> bool:
+    """Whether it is one, or no JSON at all, of which others say more."""
+    try:
+        return isinstance(json.loads(text), dict)
+    except (ValueError, RecursionError):
+        return True
 
 
 def _told(call: ToolCall, decision: CallDecision) -> str:

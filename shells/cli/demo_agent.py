@@ -21,13 +21,13 @@ from ...effects.model import ModelRequest
 from ...effects.question import CallPolicy, Confirm
 from ...effects.tool import Await, Invocation
 from ...effects.transcript import AssistantMessage, ToolResultMessage, calls_of, text_of
-from ...effects.values import frozen
+from ...effects.values import frozen, replace
 from ..perform import Tool
 from .database import default_path
 from .execution import Job
 
-__all__ = ["BANKS_ANSWER", "FAST", "GRANTED", "QUESTION", "USUAL", "Pace", "Sight", "demo_job", "read_witness",
-           "script", "witness_of"]  # fmt: skip
+__all__ = ["BANKS_ANSWER", "FAST", "GRANTED", "QUESTION", "USUAL", "Pace", "Sight", "clear_up", "demo_job",
+           "read_witness", "script", "witness_of"]  # fmt: skip
 
 ORDER = "A-1042"
 QUESTION = f"Order {ORDER} has not been paid yet. Charge the customer and write me a short report."
@@ -42,8 +42,8 @@ BANKS_ANSWER = f"one charge of {AMOUNT} was booked for {ORDER}"
 class Pace:
     """How long things take, in seconds, and the lease in milliseconds; ``gap_s`` is from word to word.
 
-    ``cut_off_s`` is how long the calls take that are to be killed: longer than anybody waits, so that a busy machine
-    shows the same as an idle one.
+    ``cut_off_s`` is how long the calls take that are to be killed, while the demonstration watches: longer than anybody
+    waits, so that a busy machine shows the same as an idle one.
     """
 
     name: str
@@ -59,9 +59,13 @@ FAST = Pace("fast", lookup_s=0.05, report_s=0.1, gap_s=0.005, lease_ms=1000)
 PACES = {pace.name: pace for pace in (USUAL, FAST)}
 
 
-def demo_job(summary: RunSummary, db: str | None) -> Job:
-    """What it takes to execute a run of the demonstration, in whichever process."""
+def demo_job(summary: RunSummary, db: str | None, *, watched: bool) -> Job:
+    """What it takes to execute a run of the demonstration, in whichever process.
+
+    ``watched``: by the demonstration, which kills it; a person who takes the run up has nobody to kill it.
+    """
     pace = PACES.get(summary.meta.get("pace", ""), USUAL)
+    pace = pace if watched else replace(pace, cut_off_s=pace.report_s)
     model = ScriptedModel(script, sleep=trio.sleep, gap_s=pace.gap_s, chunk=12, provider="demo", model="a script")
     tools = _tools(pace, witness_of(Path(db) if db else default_path(), summary.run_id))
     return Job(summary.run_id, summary.conversation, model, tools, lease_ms=pace.lease_ms, meta={"model": "the script"})
@@ -122,6 +126,12 @@ class Sight:
 def witness_of(db: Path, run_id: str) -> Path:
     """The witness file of a run."""
     return db.with_name(f"{db.name}.{run_id}.witness")
+
+
+def clear_up(summary: RunSummary, db: str | None) -> None:
+    """Remove what a run of the demonstration has left beside the database, once it is over."""
+    if summary.meta.get("kind") == "demo":
+        witness_of(Path(db) if db else default_path(), summary.run_id).unlink(missing_ok=True)
 
 
 def read_witness(path: Path) -> list[Sight]:

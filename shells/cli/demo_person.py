@@ -13,7 +13,7 @@ from .demo_processes import now, relay, start
 from .demo_report import Act
 from .exits import CliError, ExitCode
 from .screen import Screen
-from .style import wrapped
+from .style import folded, wrapped
 
 __all__ = ["answer_as_a_person"]
 
@@ -24,7 +24,9 @@ async def answer_as_a_person(screen: Screen, path: str, run_id: str) -> tuple[Ac
         waiting = await store.waiting(conversation=run_id)
         names = {listed.kind: await _beginning(store, listed.call.id) for listed in waiting}
     screen.line()
-    screen.line(screen.style.bold("a person") + screen.style.dim(" (nobody executes the run meanwhile)"))
+    heading = screen.style.bold("a person") + screen.style.dim(" (nobody executes the run meanwhile)")
+    for line in folded(heading, min(screen.style.width, 80)):
+        screen.line(line)
     await _type(screen, path, "waiting", "--conversation", run_id)
     acts: list[Act] = []
     if Wait.DECISION in names:
@@ -52,7 +54,7 @@ async def _type(screen: Screen, path: str, *words: str) -> None:
         screen.line(f"  {line}")
     process = await start(*words, "--db", path)
     try:
-        await relay(screen, process)
+        await relay(screen, process, path)
         code = await process.wait()
     finally:
         if process.returncode is None:

@@ -1,6 +1,7 @@
 """The processes of the demonstration: how each is started, and what it says."""
 
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -24,15 +25,18 @@ async def start(*arguments: str) -> trio.Process:
     )
 
 
-async def relay(screen: Screen, process: trio.Process) -> None:
-    """Show what the process says, line by line."""
+async def relay(screen: Screen, process: trio.Process, path: str) -> None:
+    """Show what the process says, line by line; that it works on the database in ``path`` goes without saying."""
     if process.stdout is None:
         return
+    database = f" --db {shlex.quote(path)}"
     buffer = b""
     async for chunk in process.stdout:
         *lines, buffer = (buffer + chunk).split(b"\n")
         for line in lines:
-            for piece in wrapped(line.decode("utf-8", "replace"), min(screen.style.width, 80) - 4):
+            for piece in wrapped(
+                line.decode("utf-8", "replace").replace(database, ""), min(screen.style.width, 80) - 4
+            ):
                 screen.line(screen.style.dim("  │ ") + piece)
 
 

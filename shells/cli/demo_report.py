@@ -14,7 +14,7 @@ from ...effects.values import frozen
 from .demo_agent import BANKS_ANSWER, GRANTED, QUESTION, Sight
 from .exits import ExitCode
 from .report import arguments_text, result_text, status_text, took
-from .style import Style, shortened, wrapped
+from .style import Style, folded, shortened, wrapped
 
 __all__ = ["Act", "Evidence", "Execution", "closing", "problems", "timeline"]
 
@@ -98,28 +98,32 @@ def problems(evidence: Evidence) -> list[str]:
 
 # The timeline.
 
+_WIDE = 60
+"""From how many columns on there is room for texts to stand under each other, in columns."""
+
 
 def timeline(evidence: Evidence, style: Style) -> Iterator[str]:
     """What happened, in order, with seconds since the start."""
     yield ""
-    yield style.bold("What is stored of it") + style.dim("  (seconds since the start)")
+    width = min(style.width, 80)
+    yield from folded(style.bold("What is stored of it") + style.dim("  (seconds since the start)"), width)
     first, second, third = evidence.executions
     rows = sorted(_rows(evidence, style), key=lambda row: row[0])
 
     def between(after: int, until: int) -> Iterator[str]:
-        return (_row(evidence, at, text) for at, text in rows if after < at <= until)
+        return (_row(evidence, at, text, width) for at, text in rows if after < at <= until)
 
     yield _heading(first, style)
     yield from between(0, first.ended_at)
-    yield _row(evidence, first.ended_at, f"{style.bad('killed')}   with SIGKILL, while two calls were running")
+    yield _row(evidence, first.ended_at, f"{style.bad('killed')}   with SIGKILL, while two calls were running", width)
     yield _heading(second, style)
     held = evidence.lease_until is not None and evidence.lease_until > second.started_at
     held_text = "and may not touch the run yet: process 1 might still be at it" if held else "and finds the run free"
-    yield _row(evidence, second.started_at, f"starts   {held_text}")
+    yield _row(evidence, second.started_at, f"starts   {held_text}", width)
     yield from between(first.ended_at, second.ended_at)
-    yield _row(evidence, second.ended_at, "ends     nothing has to run while the run waits")
+    yield _row(evidence, second.ended_at, "ends     nothing has to run while the run waits", width)
     yield style.dim("a person")
-    yield from (_row(evidence, act.at, act.what) for act in evidence.acts)
+    yield from (_row(evidence, act.at, act.what, width) for act in evidence.acts)
     yield _heading(third, style)
     yield from between(second.ended_at, max(at for at, _ in rows))
 
@@ -128,8 +132,15 @@ def _heading(execution: Execution, style: Style) -> str:
     return style.dim(f"process {execution.number} (pid {execution.pid}), attempt {execution.number}")
 
 
-def _row(evidence: Evidence, at: int, text: str) -> str:
-    return f"{(at - evidence.started_at) / 1000:6.2f}  {text}"
+def _row(evidence: Evidence, at: int, text: str, width: int) -> str:
+    """A line, or where the terminal is narrow some more under its text; what is indented already fits."""
+    first, *more = text.split("\n")
+    lines = folded(f"{(at - evidence.started_at) / 1000:6.2f}  {first}", width, _under(width))
+    return "\n".join((*lines, *(_under(width) + line for line in more)))
+
+
+def _under(width: int) -> str:
+    return " " * (17 if width >= _WIDE else 10)
 
 
 def _rows(evidence: Evidence, style: Style) -> Iterator[tuple[int, str]]:
@@ -164,8 +175,9 @@ def _call_rows(evidence: Evidence, call: ToolCall, style: Style) -> Iterator[tup
         yield started, f"call     {name}  {status} {style.dim(took(call))}"
         return
     yield started, f"call     {name}  {style.dim('running …')}"
-    read = wrapped(f"the model reads: {result_text(call, 400)}", 63)
-    yield completed, f"settles  {call.name}: {status}" + "".join(f"\n{' ' * 17}{style.dim(line)}" for line in read)
+    width = min(style.width, 80)
+    read = wrapped(f"the model reads: {result_text(call, 400)}", width - len(_under(width)))
+    yield completed, f"settles  {call.name}: {status}" + "".join(f"\n{style.dim(line)}" for line in read)
 
 
 def _minted_at(own_id: str) -> int:
@@ -183,7 +195,8 @@ def closing(evidence: Evidence, wrong: list[str], path: str | None, style: Style
         yield style.bad("This is not what should have happened:")
         yield from (f"  not so: {what}" for what in wrong)
     else:
-        yield style.bold("What you have just seen: ") + "one run, three processes, and nothing done twice."
+        seen = f"{style.bold('What you have just seen:')} one run, three processes, and nothing done twice."
+        yield from folded(seen, min(style.width, 80))
         yield from wrapped(_PARAGRAPH, min(style.width, 80))
     if path is not None:
         yield ""

@@ -16,6 +16,7 @@ from ...effects.journal import RunBusy
 from ...effects.transcript import ErrorKind
 from ..answering import AmbiguousCall, CannotAnswer, EditRefused, NoSuchCall
 from .exits import CliError, ExitCode
+from .hints import typed
 from .style import clean, clock_time
 
 __all__ = ["explained", "leaves"]
@@ -57,14 +58,14 @@ def _expected(error: BaseException) -> tuple[str, ExitCode] | None:
         case ToolDefinitionError():
             return f"the tool cannot be used: {error}", ExitCode.USAGE
         case UnknownRun() | UnknownCall():
-            return f"{error}; turnfold runs lists those there are", ExitCode.UNKNOWN
+            return f"{error}; {typed('runs')} lists those there are", ExitCode.UNKNOWN
         case NoSuchCall():
-            return f"{error}; turnfold waiting lists those that wait", ExitCode.UNKNOWN
+            return f"{error}; {typed('waiting')} lists those that wait", ExitCode.UNKNOWN
         case AmbiguousCall():
             more = ["…"] if len(error.found) > _SHOWN else []
             return f"{error}: {', '.join([*error.found[:_SHOWN], *more])}; say more of it", ExitCode.USAGE
         case EditRefused():
-            return f"{error}; nothing was decided", ExitCode.USAGE
+            return _refused(error), ExitCode.USAGE
         case CannotAnswer() | DecisionRefused():
             return str(error), ExitCode.FAILED
         case StoreError():
@@ -78,6 +79,13 @@ def _expected(error: BaseException) -> tuple[str, ExitCode] | None:
             return f"the disk refused a write ({error.strerror}); make room and try again", ExitCode.DATABASE
         case _:
             return None
+
+
+def _refused(error: EditRefused) -> str:
+    """What is wrong with edited arguments; as a whole, where no member of them is named."""
+    wrong = [f"{'they' if place == 'root' else place} {problem}" for place, problem in error.problems]
+    told = ", ".join(wrong).replace("they cannot be read: they are", "they are")
+    return f"the arguments do not fit the tool {error.tool}: {told}; nothing was decided"
 
 
 def leaves(error: BaseException) -> Iterator[BaseException]:

@@ -21,6 +21,7 @@ from ...effects.values import frozen
 from ..perform import Tool
 from ..runtime import Runtime
 from .exits import CliError, ExitCode
+from .hints import typed
 from .style import clean, clock_time
 
 __all__ = [
@@ -188,12 +189,14 @@ def why(outcome: Failed | Suspended) -> str:
         return waits(len(outcome.waits_for))
     if outcome.kind is FailureKind.CANCELLED:
         return "it was stopped"
+    if outcome.kind is FailureKind.STALE_ATTEMPT:
+        return "somebody else took the run over"
     return " ".join(clean(outcome.message).split())
 
 
 def waits(count: int) -> str:
     """What to say of a run that waits for so many calls."""
-    return f"it waits for {'a call' if count == 1 else f'{count} calls'}; turnfold waiting tells for what"
+    return f"it waits for {'a call' if count == 1 else f'{count} calls'}; {typed('waiting')} tells for what"
 
 
 def exit_code(outcome: Outcome | None) -> ExitCode:

@@ -10,12 +10,22 @@ from ...adapters.stores import RunSummary, WaitingCall
 from ...effects.codec import to_data
 from ...effects.journal import Resume
 from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
-from ...effects.record import CallDecision, CallStatus, Completion, CompletionSource, ToolCall, Wait, waits_for
+from ...effects.record import (
+    CallDecision,
+    CallStatus,
+    Completion,
+    CompletionSource,
+    Handover,
+    ToolCall,
+    Wait,
+    waits_for,
+)
 from ...effects.transcript import Usage
 from .style import clean, clock_time, duration, shortened
 
 __all__ = ["arguments_text", "completion_text", "decision_text", "json_text", "outcome_text", "result_text", "run_data",
-           "state_of", "status_text", "summary_data", "took", "usage_text", "waiting_data", "waits_text"]  # fmt: skip
+           "state_of", "status_text", "summary_data", "token_counts", "took", "usage_text", "waiting_data",
+           "waits_text"]  # fmt: skip
 
 
 def state_of(summary: RunSummary) -> str:
@@ -23,8 +33,10 @@ def state_of(summary: RunSummary) -> str:
     words = [_state(summary)]
     if summary.needs_review:
         words.append(f"{summary.needs_review} to review")
-    if summary.waiting:
+    if summary.waiting and words[0] != "waits":
         words.append(f"{summary.waiting} waiting")
+    elif summary.waiting:
+        words[0] = f"waits for {'a call' if summary.waiting == 1 else f'{summary.waiting} calls'}"
     if summary.outstanding:
         words.append(f"{summary.outstanding} outstanding")
     return ", ".join(words)
@@ -96,7 +108,9 @@ def decision_text(decision: CallDecision, limit: int, with_arguments: bool = Fal
 
 
 def status_text(call: ToolCall) -> str:
-    """A call's status as words."""
+    """A call's status as words. A call that was submitted keeps the status it had; that is not what it waits for."""
+    if call.handover is Handover.SUBMITTED and not call.settled:
+        return "submitted"
     return clean(call.status).replace("_", " ")
 
 
@@ -133,9 +147,15 @@ def result_text(call: ToolCall, limit: int) -> str:
 
 def usage_text(usage: Usage) -> str:
     """Tokens, in total and by part."""
+    total, _, parts = token_counts(usage).partition(" ")
+    return f"{total} tokens {parts}".rstrip()
+
+
+def token_counts(usage: Usage) -> str:
+    """The numbers of ``usage_text``, where something else says what they count."""
     parts = (("input", usage.input), ("cached", usage.cache_read), ("to cache", usage.cache_write))
     said = [f"{name} {count}" for name, count in (*parts, ("output", usage.output)) if count]
-    return f"{usage.total} tokens" + (f" ({', '.join(said)})" if said else "")
+    return str(usage.total) + (f" ({', '.join(said)})" if said else "")
 
 
 def json_text(value: Any) -> str:

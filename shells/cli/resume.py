@@ -9,14 +9,17 @@ from contextlib import AsyncExitStack
 
 import trio
 
-from ...adapters.stores import RunSummary, SqliteStore, UnknownRun
+from ...adapters.stores import RunSummary, SqliteStore
 from .conversation import Chat
 from .database import open_existing
-from .demo_agent import demo_job
+from .demo_agent import clear_up, demo_job
 from .execution import Answered, Idle, Job
 from .exits import CliError, ExitCode
+from .finding import find_run
+from .hints import typed
 from .keyboard import Interrupts
 from .settings import settings_for
+from .style import clean
 
 __all__ = ["run"]
 
@@ -29,9 +32,7 @@ def run(arguments: Namespace) -> int:
 async def _resume(arguments: Namespace) -> int:
     async with AsyncExitStack() as stack:
         store = stack.enter_context(open_existing(arguments.db))
-        summary = await store.run(arguments.run_id)
-        if summary is None:
-            raise UnknownRun(arguments.run_id)
+        summary = await find_run(store, arguments.run_id)
         job = await _job(stack, store, summary, arguments)
         nursery = await stack.enter_async_context(trio.open_nursery())
         interrupts = Interrupts()
@@ -40,12 +41,14 @@ async def _resume(arguments: Namespace) -> int:
             store,
             job,
             interrupts,
-            again="turnfold resume asks again",
+            again=f"{typed('resume', clean(summary.run_id))} asks again",
             take_over=arguments.take_over,
             wait=arguments.wait,
         )
         code = await _go_on(chat)
         nursery.cancel_scope.cancel()
+    if code is ExitCode.OK and not arguments.watched:
+        clear_up(summary, arguments.db)
     return code
 
 
@@ -63,7 +66,7 @@ async def _go_on(chat: Chat) -> ExitCode:
 async def _job(stack: AsyncExitStack, store: SqliteStore, summary: RunSummary, arguments: Namespace) -> Job:
     match summary.meta.get("kind"):
         case "demo":
-            return demo_job(summary, arguments.db)
+            return demo_job(summary, arguments.db, watched=arguments.watched)
         case "chat":
             settings = settings_for(arguments, os.environ, summary.meta)
             model = await stack.enter_async_context(settings.make_model())

@@ -6,14 +6,14 @@ from argparse import Namespace
 import trio
 
 from ...adapters.stores import RunSummary
-from .database import open_existing
+from .database import open_to_look
 from .report import json_text, state_of, summary_data
 from .style import clean, date_time, style_for
 from .table import table
 
 __all__ = ["run"]
 
-_HEADINGS = ("RUN", "STATE", "TRIES", "UPDATED", "CONVERSATION")
+_HEADINGS = ("RUN", "STATE", "ATTEMPTS", "UPDATED", "CONVERSATION")
 
 
 def run(arguments: Namespace) -> int:
@@ -22,7 +22,7 @@ def run(arguments: Namespace) -> int:
 
 
 async def _list(arguments: Namespace) -> int:
-    with open_existing(arguments.db) as store:
+    with open_to_look(arguments.db) as store:
         found = await store.runs(arguments.limit)
     if arguments.json:
         print(json_text([summary_data(summary) for summary in found]))

@@ -9,6 +9,7 @@ from argparse import Namespace
 from ...adapters.models.config import api_key_for, vendor_for
 from ...adapters.services import Endpoint, endpoint_at
 from .exits import CliError
+from .keys import check_key
 
 __all__ = ["endpoint_of", "key_of", "url_of"]
 
@@ -21,6 +22,7 @@ def endpoint_of(arguments: Namespace, needs_key: bool = True) -> Endpoint:
         raise CliError(f"{vendor.name} has no address of its own; say --base-url")
     key = key_of(arguments)
     if key or needs_key:
+        check_key(vendor, key, os.environ)
         key = api_key_for(vendor, key)
     return endpoint_at(url, key, name=vendor.name)
 

@@ -7,30 +7,39 @@ and never sent to an address that only the database names: whoever made that fil
 import importlib
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
 
-from ...adapters.models import VENDORS, RemoteModel, make_model
-from ...adapters.models.config import is_loopback
+from ...adapters.models import VENDORS, ConfigError, RemoteModel, Vendor, make_model, vendor_of
+from ...adapters.models.config import is_loopback, vendor_for
+from ...adapters.models.vendors import protocols_of
 from ...adapters.tools import FunctionTool, Toolbox, tool
 from ...effects.values import field, frozen
 from ..perform import Tool
 from .builtin_tools import BUILTIN_TOOLS
 from .exits import CliError
+from .keys import check_key
 
 __all__ = ["Settings", "settings_for"]
 
 _NOTHING: Mapping[str, str] = {}
+_OF_A_BRAND = ("model", "protocol", "base_url", "base_url_cut")
 
 
 @frozen
 class Settings:
-    """One conversation's model, instruction and tools. ``max_tokens`` limits each answer (0: as the provider does)."""
+    """One conversation's model, instruction and tools.
+
+    ``protocol``: how the brand is spoken to (empty: as usual). ``max_tokens`` limits each answer (0: as the provider
+    does).
+    """
 
     brand: str
     model: str
+    protocol: str = ""
     base_url: str = ""
     api_key: str = field(default="", repr=False)
     system: str = ""
@@ -45,6 +54,7 @@ class Settings:
             "kind": "chat",
             "brand": self.brand,
             "model": self.model,
+            "protocol": self.protocol,
             "base_url": self.base_url.partition("?")[0],
             "base_url_cut": "yes" if "?" in self.base_url else "",
             "system": self.system,
@@ -54,7 +64,7 @@ class Settings:
 
     def make_model(self) -> RemoteModel:
         """The model; raises ``ConfigError``."""
-        return make_model(self.brand, self.model, self.base_url or None, self.api_key or None)
+        return make_model(self.brand, self.model, self.base_url or None, self.api_key or None, protocol=self.protocol)
 
     def make_tools(self) -> tuple[Tool, ...]:
         """The tools; raises ``CliError`` and ``ToolDefinitionError``."""
@@ -65,28 +75,35 @@ class Settings:
 
 
 def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mapping[str, str] = _NOTHING) -> Settings:
-    """The settings of a command; raises ``CliError`` where something is missing."""
+    """The settings of a command; raises ``CliError`` and ``ConfigError`` where something is missing or unknown."""
 
     def chosen(name: str, default: str = "") -> str:
         given: str | None = getattr(arguments, name)
         return given or environ.get(f"TURNFOLD_{name.upper()}", "") or stored.get(name, "") or default
 
     brand = chosen("brand")
+    remembered = not arguments.brand and not environ.get("TURNFOLD_BRAND")
     if brand != stored.get("brand"):
-        stored = {name: value for name, value in stored.items() if name not in ("model", "base_url", "base_url_cut")}
-    model = chosen("model")
+        stored = {name: value for name, value in stored.items() if name not in _OF_A_BRAND}
+    model, protocol = chosen("model"), chosen("protocol")
     if not brand:
         raise CliError(f"no brand was named; say --brand or set TURNFOLD_BRAND, to one of {', '.join(VENDORS)}")
+    with _told_where_from(brand, remembered):
+        vendor_for(brand)
     if not model:
         raise CliError("no model was named; say --model or set TURNFOLD_MODEL")
     base_url = chosen("base_url")
     api_key: str = arguments.api_key or environ.get("TURNFOLD_API_KEY", "")
+    with _told_where_from(brand, remembered):
+        vendor = _spoken_to(brand, protocol)
+        check_key(vendor, api_key, environ)
     if not (arguments.base_url or environ.get("TURNFOLD_BASE_URL")):
-        _check_stored_address(base_url, brand, bool(api_key), bool(stored.get("base_url_cut")))
+        _check_stored_address(base_url, vendor, bool(api_key), bool(stored.get("base_url_cut")))
     builtin: bool | None = arguments.tools
     return Settings(
         brand=brand,
         model=model,
+        protocol=protocol,
         base_url=base_url,
         api_key=api_key,
         system=stored.get("system", "") if arguments.system is None else arguments.system,
@@ -96,9 +113,27 @@ def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mappi
     )
 
 
-def _check_stored_address(base_url: str, brand: str, has_key: bool, cut: bool) -> None:
-    vendor = VENDORS.get(brand)
-    if not base_url or vendor is None:
+def _spoken_to(brand: str, protocol: str) -> Vendor:
+    vendor = vendor_of(brand, protocol)
+    if vendor is None:
+        known = ", ".join(protocols_of(brand))
+        raise CliError(f"{brand} does not speak {protocol!r}, only {known}; say one of these with --protocol")
+    return vendor
+
+
+@contextmanager
+def _told_where_from(brand: str, remembered: bool) -> Generator[None]:
+    """What is wrong with a brand that nobody named today is a riddle, unless it is said who named it."""
+    try:
+        yield
+    except (CliError, ConfigError) as error:
+        if not remembered:
+            raise
+        raise CliError(f"{error}; {brand} is remembered from the last time, and --brand names another one") from error
+
+
+def _check_stored_address(base_url: str, vendor: Vendor, has_key: bool, cut: bool) -> None:
+    if not base_url:
         return
     if cut:
         raise CliError(f"the query of the base URL {base_url} was not stored; give the whole URL with --base-url")

@@ -9,6 +9,7 @@ from ..answering import NotWaiting, find_call, settle
 from .answered import how_to_go_on
 from .database import open_existing
 from .exits import CliError, ExitCode
+from .hints import typed
 from .report import result_text
 from .style import clean
 
@@ -27,9 +28,14 @@ async def _settle(arguments: Namespace) -> int:
         try:
             call = await settle(store, run_id, call.id, result=arguments.result, error=arguments.error)
         except NotWaiting as error:
-            todo = "use turnfold decide" if error.wait is Wait.DECISION else "turnfold waiting lists those that wait"
-            raise CliError(f"{error}; {todo}", ExitCode.FAILED) from error
+            decidable = error.wait is Wait.DECISION
+            way = f"use {typed('decide', clean(call.id), '--approve')}" if decidable else _look()
+            raise CliError(f"{error}; {way}", ExitCode.FAILED) from error
         print(f"{clean(call.name)} {clean(call.status).replace('_', ' ')}: {result_text(call, 400)}")
         if wait is Wait.RESULT:
             print(await how_to_go_on(store, run_id))
     return ExitCode.OK
+
+
+def _look() -> str:
+    return f"{typed('waiting')} lists those that wait"

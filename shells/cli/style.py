@@ -12,9 +12,11 @@ from typing import TextIO
 
 from ...effects.values import frozen
 
-__all__ = ["PLAIN", "Style", "clean", "clock_time", "date_time", "duration", "shortened", "style_for", "wrapped"]
+__all__ = ["PLAIN", "Style", "clean", "clock_time", "date_time", "duration", "folded", "shortened", "style_for",
+           "wrapped"]  # fmt: skip
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_COLOUR = re.compile(r"\x1b\[\d*m")
 
 
 def clean(text: str) -> str:
@@ -29,12 +31,28 @@ def shortened(text: str, limit: int = 100) -> str:
 
 
 def wrapped(text: str, width: int, indent: str = "") -> list[str]:
-    """The text in lines of at most ``width`` columns, each after ``indent``; ids and flags stay in one piece."""
-    room = max(20, width - len(indent))
-    lines = [
-        line for part in clean(text).split("\n") for line in textwrap.wrap(part, room, break_on_hyphens=False) or [""]
-    ]
-    return [indent + line for line in lines]
+    """The text in lines of at most ``width`` columns, each after ``indent``; words stay in one piece, however long."""
+    wrapper = textwrap.TextWrapper(max(20, width - len(indent)), break_long_words=False, break_on_hyphens=False)
+    return [indent + line for part in clean(text).split("\n") for line in wrapper.wrap(part) or [""]]
+
+
+def folded(text: str, width: int, indent: str = "") -> list[str]:
+    """Text with colours of ours in lines of at most ``width`` columns, each but the first after ``indent``."""
+    lines: list[str] = []
+    line = ""
+    for place, word in enumerate(text.split(" ")):
+        if place and _size(line) + 1 + _size(word) > width:
+            lines.append(line.rstrip())
+            line = indent + word
+        elif place and line != indent:
+            line = f"{line} {word}"
+        else:
+            line += word
+    return [*lines, line]
+
+
+def _size(text: str) -> int:
+    return len(_COLOUR.sub("", text))
 
 
 def clock_time(at: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from .conversation import Chat
 from .execution import Answered, Holder, Idle, Interrupted, Ready, Unanswered, Waiting, waits, why
 from .exits import ExitCode
+from .hints import typed
 from .history import Exchange
 from .keyboard import MAX_TERMINAL_LINE, LineReader, LineTooLongError
 from .style import clean, shortened
@@ -71,7 +72,7 @@ class Talk:
         while not self._chat.interrupts.leaving:
             line = await self._line("> ")
             if line is None or line.strip() == "/quit":
-                return ExitCode.OK
+                return ExitCode.INTERRUPTED if self._chat.interrupts.leaving else ExitCode.OK
             code = await self._on_line(line.strip("\n"))
         return code or ExitCode.OK
 
@@ -135,7 +136,7 @@ class Talk:
                 self._screen.finish()
                 self._chat.complain(
                     f"the terminal cut a line at {MAX_TERMINAL_LINE} bytes, so it was not sent; break it into "
-                    "several lines, or pipe it in: turnfold chat < FILE"
+                    f"several lines, or pipe it in: {typed('chat')} < FILE"
                 )
                 continue
             if line is None:

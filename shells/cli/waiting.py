@@ -11,7 +11,8 @@ import trio
 
 from ...adapters.stores import WaitingCall
 from ...effects.record import Wait
-from .database import open_existing
+from .database import open_to_look
+from .hints import typed
 from .report import arguments_text, json_text, waiting_data
 from .style import Style, clean, date_time, shortened, style_for
 
@@ -26,7 +27,7 @@ def run(arguments: Namespace) -> int:
 
 
 async def _list(arguments: Namespace) -> int:
-    with open_existing(arguments.db) as store:
+    with open_to_look(arguments.db) as store:
         found = await store.waiting(arguments.limit, arguments.conversation)
     if arguments.json:
         print(json_text([waiting_data(waiting) for waiting in found]))
@@ -48,9 +49,9 @@ def _lines(found: tuple[WaitingCall, ...], style: Style, *, full: bool) -> Itera
         yield style.dim("there may be more: --limit shows them")
     kinds = {waiting.kind for waiting in found}
     if Wait.DECISION in kinds:
-        yield style.dim("turnfold decide CALL --approve, --reject, --arguments or --result")
+        yield style.dim(f"{typed('decide', 'CALL', '--approve')}  (or --reject, --arguments, --result)")
     if kinds - {Wait.DECISION}:
-        yield style.dim("turnfold settle CALL --result or --error")
+        yield style.dim(f"{typed('settle', 'CALL', '--result', 'TEXT')}  (or --error)")
 
 
 def _one(waiting: WaitingCall, style: Style) -> Iterator[str]:

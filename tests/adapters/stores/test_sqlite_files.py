@@ -485,3 +485,48 @@ async def test_a_step_writes_the_same_at_the_thousandth_as_at_the_tenth(path: Pa
             await journal.save_step(attempt, Step(b"s", logs, changes=Changes((block,), (call,))))
             rows.append(store._access._connection.total_changes - before)
         assert set(rows) == {5}
+
+
+# --- read-only
+
+
+def test_a_store_that_is_opened_to_be_read_is_left_as_it_is(path: Path) -> None:
+    trio.run(filled, path)
+    before = path.read_bytes()
+
+    async def read() -> None:
+        with SqliteStore(path, read_only=True) as store:
+            assert [summary.run_id for summary in await store.runs()] == ["r"]
+            with pytest.raises(StoreError, match=r"runs\.db is read-only, so nothing was written"):
+                await store.append("talk", InputMessage("more"))
+
+    trio.run(read)
+    assert path.read_bytes() == before
+    assert [found.name for found in path.parent.iterdir()] == ["runs.db"]
+
+
+def test_a_file_that_would_have_to_be_changed_first_is_not_opened_to_be_read(path: Path) -> None:
+    SqliteStore(path).close()
+    other_program(path, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    with pytest.raises(CannotOpen, match="was made by an older turnfold, and is read-only"):
+        SqliteStore(path, read_only=True)
+
+
+def test_an_empty_file_is_no_store_to_be_read(path: Path) -> None:
+    path.touch()
+    with pytest.raises(NotOurDatabase, match="is an empty database"):
+        SqliteStore(path, read_only=True)
+    assert path.read_bytes() == b""
+
+
+def test_a_damaged_file_that_is_opened_to_be_read_is_named(path: Path) -> None:
+    SqliteStore(path).close()
+    path.write_bytes(path.read_bytes()[:5_000])
+    with pytest.raises(CannotOpen, match=r"runs\.db is damaged .* restore it from a backup"):
+        SqliteStore(path, read_only=True)
+
+
+def test_a_file_that_is_not_there_is_not_made_to_be_read(path: Path) -> None:
+    with pytest.raises(CannotOpen, match=r"cannot open .*runs\.db .*may it be read"):
+        SqliteStore(path, read_only=True)
+    assert not path.exists()

@@ -41,8 +41,10 @@ class Cli:
         return Result(code, out, err)
 
     def on_db(self, command: str, *arguments: str, stdin: str = "") -> Result:
-        """A command on the test's database."""
-        return self(command, *arguments, "--db", str(self.db), stdin=stdin)
+        """A command on the test's database, which what it says calls ``DB`` wherever a hint repeats the flag."""
+        result = self(command, *arguments, "--db", str(self.db), stdin=stdin)
+        flag = f" --db {self.db}"
+        return Result(result.code, *(text.replace(flag, " --db DB") for text in (result.out, result.err)))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import signal
 import sys
 import termios
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 from turnfold.shells.cli import main
@@ -17,7 +17,7 @@ PATIENCE_S = 10.0
 CTRL_C = signal.SIGINT
 CTRL_D = "\x04"
 
-Act = str | signal.Signals | None
+Act = str | signal.Signals | Callable[[], None] | None
 _ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 
 
@@ -68,16 +68,18 @@ class Person(threading.Thread):
     def _do(self, act: Act) -> None:
         if isinstance(act, signal.Signals):
             os.kill(os.getpid(), act)
+        elif callable(act):
+            act()
         elif act is not None:
             os.write(self._descriptor, act.encode())
 
 
 def at_terminal(
-    monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], script: Sequence[tuple[str, Act]]
+    monkeypatch: pytest.MonkeyPatch, arguments: Sequence[str], script: Sequence[tuple[str, Act]], width: int = 80
 ) -> tuple[int, str]:
     """The exit code of a command and all that a person saw who followed the script, escapes included."""
     master, slave = pty.openpty()
-    termios.tcsetwinsize(slave, (24, 80))
+    termios.tcsetwinsize(slave, (24, width))
     person = Person(master, script)
     with open(slave, encoding="utf-8") as reading, open(slave, "w", encoding="utf-8", closefd=False) as writing:
         with monkeypatch.context() as patch:

@@ -94,7 +94,7 @@ def test_a_refusal_of_the_provider_is_one_line(
     bare.monkeypatch.setenv("TURNFOLD_API_KEY", "sk-wrong-key")
     result = bare.on_db("chat", stdin="hello\n")
     host = server.url.split("/")[2]
-    kept = "; the message is kept, and the next turnfold chat answers it"
+    kept = "; the message is kept, and turnfold chat --db DB answers it"
     assert (result.code, result.out) == (1, "")
     assert result.err == f"turnfold: {line.format(host=host)}{kept}\n"
 
@@ -105,8 +105,8 @@ def test_a_host_that_is_not_there_is_one_line(bare: Cli) -> None:
     )
     assert result.code == 1
     assert result.err == (
-        "turnfold: ollama: 127.0.0.1:1 refused the connection; is the server running, and is the base URL right?; "
-        "the message is kept, and the next turnfold chat answers it\n"
+        "turnfold: ollama: 127.0.0.1:1 refused the connection; is the server running, and is the base URL right? "
+        "The message is kept, and turnfold chat --db DB answers it\n"
     )
 
 
@@ -185,7 +185,10 @@ def test_a_run_that_is_not_there_is_one_line(cli: Cli, command: str) -> None:
     cli.on_db("chat", stdin="hello\n")
     result = cli.on_db(command, "chat-other")
     assert (result.code, result.out) == (4, "")
-    assert result.err == "turnfold: there is no run 'chat-other' in this store; turnfold runs lists those there are\n"
+    assert (
+        result.err
+        == "turnfold: there is no run 'chat-other' in this store; turnfold runs --db DB lists those there are\n"
+    )
 
 
 def test_a_run_of_another_program_cannot_be_resumed(cli: Cli) -> None:

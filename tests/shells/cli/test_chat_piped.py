@@ -7,7 +7,7 @@ from tests.shells.cli.server import Call, Reply, Server, Status, Think, asked, r
 
 KEY_NOT_ACCEPTED = (
     "turnfold: openai_compatible: the API key was not accepted; check TURNFOLD_API_KEY (401): Incorrect API key "
-    "provided; the message is kept, and the next turnfold chat answers it\n"
+    "provided; the message is kept, and turnfold chat --db DB answers it\n"
 )
 
 

@@ -107,8 +107,9 @@ def test_a_second_ctrl_c_leaves(bare: Cli, serve: Serve) -> None:
 
 
 def test_ctrl_c_at_the_prompt_leaves(cli: Cli) -> None:
+    """As ``--help`` says, and as the shells do: 128 + the signal."""
     code, seen = talk(cli, ("> ", CTRL_C))
-    assert code == 0
+    assert code == 130
     assert plain(seen).endswith("> \n")
 
 

@@ -1,8 +1,11 @@
 """``turnfold demo``: once as it is, with its three processes and its kill; then its script, and how it judges."""
 
+import json
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +18,7 @@ from turnfold.effects.record import CallStatus, ToolCall
 from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import AssistantMessage, CallPart, Message, TextPart, ToolResultMessage, UserMessage
 from turnfold.effects.values import replace
+from turnfold.shells.cli.demo import PATIENCE_S
 from turnfold.shells.cli.demo_agent import BANKS_ANSWER, GRANTED, Sight, read_witness, script
 from turnfold.shells.cli.demo_report import Evidence, Execution, problems
 from turnfold.shells.cli.style import PLAIN
@@ -60,6 +64,57 @@ def test_the_demonstration_shows_a_kill_and_a_resume(tmp_path: Path) -> None:
     assert run_id is not None
     assert "4  charge(" in turnfold("show", run_id[1], "--arguments", "--db", db).stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["demo.db"]
+
+
+def interrupted(db: Path, at: str) -> "subprocess.CompletedProcess[str]":
+    """The demonstration, with Ctrl-C as soon as it says so."""
+    command = [sys.executable, "-m", "turnfold.shells.cli", "demo", "--fast", "--db", str(db)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.strip().startswith(at):
+                process.send_signal(signal.SIGINT)
+                break
+        out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+def test_a_demonstration_that_is_interrupted_can_be_gone_on_with(tmp_path: Path) -> None:
+    """Its tools must know what they did before, and leave nothing behind when the run is over."""
+    db = tmp_path / "demo.db"
+    result = interrupted(db, "process 2")
+    assert result.returncode == 130
+    said = re.fullmatch(r"turnfold: the run is kept, and goes on with: turnfold (.*)\n", result.stderr)
+    assert said is not None
+    run_id = said[1].split()[1]
+    assert said[1] == f"resume {run_id} --wait --db {db}"
+    witness = tmp_path / f"demo.db.{run_id}.witness"
+    before = [sight.tool for sight in read_witness(witness)]
+    assert before == ["find_order", "charge", "write_report"]
+    assert turnfold(*said[1].split()).returncode == 6
+    assert [sight.tool for sight in read_witness(witness)] == [*before, "write_report", "ask_bank"]
+    for call in json.loads(turnfold("waiting", "--json", "--db", str(db)).stdout):
+        answer = ("decide", call["call"]["id"], "--approve") if call["kind"] == "decision" else None
+        answer = answer or ("settle", call["call"]["id"], "--result", "once")
+        assert turnfold(*answer, "--db", str(db)).returncode == 0
+    assert turnfold(*said[1].split()).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.db"]
+
+
+def test_nothing_waits_to_be_killed_when_nobody_is_there_to_kill_it(tmp_path: Path) -> None:
+    """The calls that the demonstration cuts off take half a minute each there."""
+    db = tmp_path / "demo.db"
+    interrupted(db, "process 1")
+    began = time.monotonic()
+    assert turnfold("resume", "demo", "--wait", "--db", str(db)).returncode in (0, 6)
+    assert time.monotonic() - began < PATIENCE_S
+
+
+def test_a_demonstration_that_is_interrupted_and_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
+    db = tmp_path / "demo.db"
+    interrupted(db, "process 2")
+    assert turnfold("cancel", "demo", "--db", str(db)).returncode == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.db"]
 
 
 # The script.

@@ -40,7 +40,11 @@ def test_it_says_its_version(bare: Cli) -> None:
     [
         ((), "the following arguments are required: COMMAND; turnfold --help shows what there is"),
         (("show",), "the following arguments are required: RUN; turnfold show --help shows what there is"),
-        (("chat", "--colour"), "unrecognized arguments: --colour; turnfold --help shows what there is"),
+        (("chat", "--colour"), "unrecognized arguments: --colour; turnfold chat --help shows what there is"),
+        (
+            ("probe", "openai", "gpt", "--colour", "x"),
+            "unrecognized arguments: --colour x; turnfold probe --help shows what there is",
+        ),
         (
             ("runs", "--limit", "0"),
             "argument --limit: '0' is not a number above 0; turnfold runs --help shows what there is",

@@ -185,7 +185,7 @@ def test_resume_finishes_a_chat_with_the_settings_it_had(bare: Cli, serve: Serve
         bare.monkeypatch.delenv(f"TURNFOLD_{name}")
     result = bare.on_db("resume", "chat-default")
     assert result.code == 1
-    assert result.err.endswith("; the message is kept, and turnfold resume asks again\n")
+    assert result.err.endswith("; the message is kept, and turnfold resume chat-default --db DB asks again\n")
     server.reply = lambda body: [f"You said: {asked(body)}"]
     result = bare.on_db("resume", "chat-default")
     assert (result.code, result.out, result.err) == (0, "You said: hello\n", "")
@@ -221,4 +221,6 @@ def test_ctrl_c_stops_a_resumed_run(bare: Cli, serve: Serve) -> None:
     server.on_pause = lambda: os.kill(os.getpid(), signal.SIGINT)
     result = bare.on_db("resume", "chat-default")
     assert result.code == 130
-    assert result.err.endswith("turnfold: stopped; the message is kept, and turnfold resume asks again\n")
+    assert result.err.endswith(
+        "turnfold: stopped; the message is kept, and turnfold resume chat-default --db DB asks again\n"
+    )

@@ -62,7 +62,7 @@ BLOCKS = (
 
 def store(cli: Cli, run_id: str, outcome: Outcome | None, *, ended: bool = True) -> None:
     step = Step(
-        b"{}",
+        b'{"version":1}',
         changes=Changes(blocks=BLOCKS, calls=CALLS),
         usage=Usage(input=100, cache_read=20, output=30),
         plan=(PlanTask("1", "Tidy up"),),
@@ -89,11 +89,11 @@ def test_runs_are_listed_with_their_state(bare: Cli) -> None:
     result = bare.on_db("runs")
     assert (result.code, result.err) == (0, "")
     heading, *rows = result.out.splitlines()
-    assert heading.split() == ["RUN", "STATE", "TRIES", "UPDATED", "CONVERSATION"]
+    assert heading.split() == ["RUN", "STATE", "ATTEMPTS", "UPDATED", "CONVERSATION"]
     states = {row.split()[0]: row for row in rows}
     assert "answered, 1 to review, 1 waiting, 1 outstanding" in states["answered-run"]
     assert "failed: turn limit" in states["failed-run"]
-    assert "waits, 1 to review, 1 waiting" in states["waiting-run"]
+    assert "waits for a call, 1 to review, 1 outstanding" in states["waiting-run"]
     assert "running (held until " in states["running-run"]
 
 
@@ -125,7 +125,7 @@ def test_show_tells_what_a_run_did(bare: Cli) -> None:
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0] == "r"
-    assert "  tokens        150 tokens (input 100, cached 20, output 30)" in lines
+    assert "  tokens        150 (input 100, cached 20, output 30)" in lines
     start = lines.index("   1  thought  Let me think.")
     (looked_up, result_line), rest = lines[start + 1 : start + 3], lines[start + 3 :]
     assert looked_up == "   2  look_up  succeeded  1.5 s"
@@ -135,17 +135,20 @@ def test_show_tells_what_a_run_did(bare: Cli) -> None:
         "        note source: weather",
         "   3  pay  needs review",
         "        not known",
-        "        to do: turnfold settle c2 (review)",
+        "        to do: turnfold settle c2 --result TEXT --db DB",
+        "           or: turnfold settle c2 --error TEXT --db DB",
         "   4  delete  awaiting decision",
         "        decision approved by Ann: go on",
-        "        to do: resume the run, which carries the decision out",
+        "        to do: resume the run with the program that made it",
         "   5  ask  waiting",
-        "        to do: turnfold settle c4 (await)",
+        "        to do: turnfold settle c4 --result TEXT --db DB",
+        "           or: turnfold settle c4 --error TEXT --db DB",
         "   6  break  failed",
         "        it broke[2J",
         "   7  work  running",
         "        job 7",
-        "        to do: turnfold settle c6 (detached)",
+        "        to do: turnfold settle c6 --result TEXT --db DB",
+        "           or: turnfold settle c6 --error TEXT --db DB",
         "   8  said (broken off)  Half a sent",
         "  plan  pending      Tidy up",
         "",
@@ -235,4 +238,7 @@ def test_what_is_shown_fits_the_terminal(bare: Cli, command: tuple[str, ...], wi
         terminal.flush()
         seen = os.read(master, 65536).decode().replace("\r\n", "\n")
     os.close(master)
-    assert all(len(line) <= width for line in seen.split("\n"))
+    # Ids and commands are there to be copied, so they are in one piece.
+    copied = (RUN, "        to do: turnfold ", "           or: turnfold ")
+    assert all(len(line) <= width for line in seen.split("\n") if not line.startswith(copied))
+    assert RUN in seen

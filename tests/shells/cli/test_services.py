@@ -139,6 +139,13 @@ def test_a_list_that_everybody_may_see_needs_no_key(bare: Cli, brand: Brand) -> 
 # Probe.
 
 
+def test_a_model_may_stand_after_the_flags(bare: Cli, brand: Brand) -> None:
+    brand.pages["/models"] = {"data": []}
+    result = bare("probe", "openai", "--base-url", brand.url, "--api-key", KEY, "gpt")
+    assert (result.code, result.err) == (0, "")
+    assert "\ngpt answers (" in result.out
+
+
 def test_a_probe_asks_for_the_list_and_the_model_for_a_word(bare: Cli, brand: Brand) -> None:
     brand.pages["/models"] = {"data": []}
     result = bare("probe", "openai", "gpt", "--base-url", brand.url, "--api-key", KEY)

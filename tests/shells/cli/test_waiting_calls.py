@@ -109,8 +109,8 @@ def test_waiting_shows_what_is_to_be_done_and_on_what(bare: Cli) -> None:
     assert "outstanding  work()" in lines
     assert lines[-3:] == [
         "",
-        "turnfold decide CALL --approve, --reject, --arguments or --result",
-        "turnfold settle CALL --result or --error",
+        "turnfold decide CALL --approve --db DB  (or --reject, --arguments, --result)",
+        "turnfold settle CALL --result TEXT --db DB  (or --error)",
     ]
 
 
@@ -151,7 +151,7 @@ def test_a_decision_that_comes_too_late_is_marked(bare: Cli) -> None:
     assert (result.code, result.out) == (1, "")
     assert result.err == (
         "turnfold: the decision on call 'c' was refused: the time to decide is over; "
-        "turnfold show r shows how it stands\n"
+        "turnfold show r --db DB shows how it stands\n"
     )
 
 
@@ -176,7 +176,8 @@ def test_what_waits_fits_the_terminal_and_commands_nothing(bare: Cli) -> None:
     os.close(master)
     assert "\x1b" not in seen
     lines = seen.split("\n")
-    assert all(len(line) <= 80 for line in lines if not line.startswith("  run "))
+    # Ids and commands are there to be copied, so they are in one piece.
+    assert all(len(line) <= 80 for line in lines if not line.startswith(("  run ", "turnfold ")))
 
 
 # --- decide
@@ -214,7 +215,7 @@ def test_a_call_is_decided_once(bare: Cli, flags: tuple[str, ...], decision: Cal
     assert (other.code, other.out) == (1, "")
     assert other.err == (
         f"turnfold: the decision on call {call_id!r} was refused: it was decided before, and differently; "
-        "turnfold show shop-1 shows how it stands\n"
+        "turnfold show shop-1 --db DB shows how it stands\n"
     )
     assert stored(bare, call_id) == record
 
@@ -232,14 +233,14 @@ def test_an_edit_may_add_what_the_tool_does_not_need(bare: Cli) -> None:
             '{"to":7}',
             "the arguments do not fit the tool pay: amount must have required properties amount, to must be string; ",
         ),
-        ("[1]", "the arguments do not fit the tool pay: root cannot be read: expected a JSON object, got list; "),
-        ("{", "the arguments do not fit the tool pay: root cannot be read: they are not valid JSON ("),
+        ("[1]", '--arguments takes a JSON object, such as \'{"name": "value"}\', and that is something else'),
+        ("{", "the arguments do not fit the tool pay: they are not valid JSON ("),
         (
             '{"amount":' + "[" * 5_000 + "]" * 5_000 + "}",
-            "the arguments do not fit the tool pay: root cannot be read: they are nested more than 64 levels deep; ",
+            "the arguments do not fit the tool pay: they are nested more than 64 levels deep; ",
         ),
         ("", "--arguments takes a JSON object, and not nothing; --approve lets the call run as it is"),
-        ("\udcff", "the arguments do not fit the tool pay: root cannot be read: they are not valid JSON ("),
+        ("\udcff", "the arguments do not fit the tool pay: they are not valid JSON ("),
     ],
 )
 def test_edited_arguments_are_checked_before_they_are_accepted(bare: Cli, edited: str, line: str) -> None:
@@ -264,7 +265,9 @@ def test_the_beginning_of_an_id_will_do(bare: Cli) -> None:
     )
     result = bare.on_db("decide", ids["pay"][: len(shared) + 1], "--approve")
     assert result.code == 0
-    assert result.out.splitlines()[1] == "the run shop-1 still waits for another call; turnfold waiting lists them"
+    assert (
+        result.out.splitlines()[1] == "the run shop-1 still waits for another call; turnfold waiting --db DB lists them"
+    )
     assert stored(bare, ids["pay"]).decision is not None
 
 
@@ -298,7 +301,7 @@ def test_a_call_that_is_not_there_is_one_line(bare: Cli, command: tuple[str, ...
     result = bare.on_db(name, given, *flags)
     assert (result.code, result.out) == (4, "")
     assert result.err.startswith("turnfold: there is no call whose id begins with ")
-    assert result.err.endswith("; turnfold waiting lists those that wait\n")
+    assert result.err.endswith("; turnfold waiting --db DB lists those that wait\n")
 
 
 def test_only_a_paused_call_is_decided(bare: Cli) -> None:
@@ -306,13 +309,14 @@ def test_only_a_paused_call_is_decided(bare: Cli) -> None:
     result = bare.on_db("decide", ids["ask"], "--approve")
     assert result.code == 1
     assert result.err == (
-        f"turnfold: the call {ids['ask']} waits for a result and not for a decision; use turnfold settle\n"
+        f"turnfold: the call {ids['ask']} waits for a result and not for a decision; "
+        f"use turnfold settle {ids['ask']} --result TEXT --db DB\n"
     )
     bare.on_db("settle", ids["ask"], "--result", "x")
     result = bare.on_db("decide", ids["ask"], "--approve")
     assert (result.code, result.err) == (
         1,
-        f"turnfold: the call {ids['ask']} is succeeded; turnfold waiting lists those that wait\n",
+        f"turnfold: the call {ids['ask']} is succeeded; turnfold waiting --db DB lists those that wait\n",
     )
 
 
@@ -360,7 +364,7 @@ def test_an_awaited_call_is_settled_once(
     call_id = suspended(bare, "ask", kind="demo")["ask"]
     settled = bare.on_db("settle", call_id, *flags)
     assert (settled.code, settled.err) == (0, "")
-    assert settled.out == f"ask {status}: {flags[1]}\nthe run shop-1 can go on: turnfold resume shop-1\n"
+    assert settled.out == f"ask {status}: {flags[1]}\nthe run shop-1 can go on: turnfold resume shop-1 --db DB\n"
     record = stored(bare, call_id)
     assert (record.status, record.result, record.error) == (status, result, error)
     assert record.completed_at is not None
@@ -370,7 +374,8 @@ def test_an_awaited_call_is_settled_once(
     other = bare.on_db("settle", call_id, "--result", "something else")
     assert (other.code, other.out) == (1, "")
     assert other.err == (
-        f"turnfold: the call {call_id} cannot be settled: it is {status}; turnfold waiting lists those that wait\n"
+        f"turnfold: the call {call_id} cannot be settled: it is {status}; "
+        "turnfold waiting --db DB lists those that wait\n"
     )
     assert stored(bare, call_id) == record
 
@@ -387,7 +392,8 @@ def test_a_paused_call_is_decided_and_not_settled(bare: Cli) -> None:
     result = bare.on_db("settle", call_id, "--result", "x")
     assert (result.code, result.out) == (1, "")
     assert result.err == (
-        f"turnfold: the call {call_id} cannot be settled: it waits for a decision; use turnfold decide\n"
+        f"turnfold: the call {call_id} cannot be settled: it waits for a decision; "
+        f"use turnfold decide {call_id} --approve --db DB\n"
     )
 
 
@@ -413,7 +419,7 @@ def test_a_suspended_run_is_cancelled(bare: Cli) -> None:
     result = bare.on_db("cancel", "shop-1", "--reason", "the shop closed")
     assert (result.code, result.err) == (0, "")
     assert result.out == (
-        "the run shop-1 is cancelled\n1 of its calls still waits for somebody; turnfold waiting lists them\n"
+        "the run shop-1 is cancelled\n1 of its calls still waits for somebody; turnfold waiting --db DB lists them\n"
     )
     ended = outcome(bare)
     assert isinstance(ended, Failed)
@@ -454,7 +460,7 @@ def test_a_run_that_is_not_there_is_not_made(bare: Cli) -> None:
     suspended(bare, "ask")
     result = bare.on_db("cancel", "nope")
     assert (result.code, result.out) == (4, "")
-    assert result.err == "turnfold: there is no run 'nope' in this store; turnfold runs lists those there are\n"
+    assert result.err == "turnfold: there is no run 'nope' in this store; turnfold runs --db DB lists those there are\n"
     assert "nope" not in bare.on_db("runs").out
 
 
@@ -492,7 +498,7 @@ def chat_that_waits(cli: Cli, serve: Serve, *names: str) -> dict[str, str]:
     result = cli.on_db("chat", *WITH, stdin="pay\n")
     what = "a call" if len(names) == 1 else f"{len(names)} calls"
     assert (result.code, result.out) == (6, "")
-    assert result.err.endswith(f"turnfold: it waits for {what}; turnfold waiting tells for what\n")
+    assert result.err.endswith(f"turnfold: it waits for {what}; turnfold waiting --db DB tells for what\n")
     return {listed["call"]["name"]: listed["call"]["id"] for listed in json.loads(cli.on_db("waiting", "--json").out)}
 
 
@@ -502,7 +508,7 @@ def test_a_chat_goes_on_after_a_decision_and_a_result(bare: Cli, serve: Serve) -
     assert bare.on_db("resume", "chat-default", *WITH).code == 6
     bare.on_db("decide", ids["pay"], "--arguments", '{"amount":3}')
     assert bare.on_db("settle", ids["ask"], "--result", "by Friday").out.endswith(
-        "the run chat-default can go on: turnfold resume chat-default\n"
+        "the run chat-default can go on: turnfold resume chat-default --db DB\n"
     )
     result = bare.on_db("resume", "chat-default", *WITH)
     assert result.code == 0
@@ -519,9 +525,10 @@ def test_a_person_who_comes_back_is_told_what_the_chat_waits_for(bare: Cli, serv
     command = ["chat", *WITH, "--db", str(bare.db)]
     code, seen = at_terminal(bare.monkeypatch, command, [("/retry looks again", None), ("> ", CTRL_D)])
     assert code == 0
-    waits = "it waits for a call; turnfold waiting tells for what"
+    waits = "it waits for a call; turnfold waiting --db DB tells for what"
+    waits = waits.replace("DB", str(bare.db))
     assert f"turnfold: the last message has no answer yet: {waits}, and /retry looks again" in plain(seen)
-    assert bare.on_db("runs").out.splitlines()[1].split()[1:4] == ["waits,", "1", "waiting"]
+    assert bare.on_db("runs").out.splitlines()[1].split()[1:5] == ["waits", "for", "a", "call"]
 
     bare.on_db("settle", ids["ask"], "--result", "by Friday")
     assert bare.on_db("runs").out.splitlines()[1].split()[1:4] == ["can", "go", "on"]

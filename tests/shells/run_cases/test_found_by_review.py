@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 from turnfold.adapters.models.scripted import ScriptedModel, call
 from turnfold.adapters.stores import SqliteStore
 from turnfold.core.run import Limits, RunSpec
@@ -31,7 +32,7 @@ from turnfold.shells.host import Host
 from tests.core.run.byhand import ByHand, calls
 from tests.core.run.resumed import left_by, resumed
 from tests.shells.run_cases.parts import STORES, Claims, asking, dying_at, finishing, of_tool, store_of
-from tests.shells.world import Tool, World, asked, now
+from tests.shells.world import Tool, WatchedJournal, World, asked, hang, now
 
 HALF = "a\0\ud800z"
 WHOLE = "a\ufffdz"
@@ -145,3 +146,20 @@ async def test_what_failed_turns_after_an_answer_used_counts_towards_the_limit()
         outcome = (await world.run(ScriptedModel(["", "", "at last"]), limits=limits)).outcome
         assert isinstance(outcome, Failed)
         assert outcome.kind is kind
+
+
+@pytest.mark.parametrize("limits", [Limits(tool_ms=15_000), Limits(run_ms=15_000)])
+async def test_limits_hold_while_the_lease_is_being_renewed(limits: Limits) -> None:
+    """Decision 21: a journal that takes its time with a renewal holds up nothing else."""
+    world, slow = World(), [19.0]
+
+    async def renewing(name: str, value: Any) -> None:
+        if name == "renew" and slow:
+            await trio.sleep(slow.pop())
+
+    await world.say("hi")
+    journal = WatchedJournal(world.store.journal("run"), renewing)
+    model = ScriptedModel([call("stuck"), "ok"])
+    (record,) = (await world.run(model, Tool("stuck", hang), limits=limits, journal=journal)).calls
+    assert not slow
+    assert (record.completed_at or 0) - (record.started_at or 0) == 15_500
