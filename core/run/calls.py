@@ -20,7 +20,6 @@ from ...effects.tool import (
     ToolControlled,
     ToolCutOff,
     ToolFailed,
-    ToolProgressed,
     ToolReturned,
 )
 from ...effects.transcript import without_nul
@@ -125,10 +124,8 @@ def on_call_saved(state: RunState, event: CallSaved, rules: Rules, record_id: st
             return put(state, replace(live, phase=CallRunning()), owed=True, view=False)
         case CallHandingOver() if paused(record) and _was_cancelled(state):
             return never_started(state, live, rules)
-        case CallSettling() | CallHandingOver():
-            return _settled(state, live, rules)
         case _:
-            return put(state, live, view=False)
+            return _settled(state, live, rules)
 
 
 def _was_cancelled(state: RunState) -> bool:
@@ -154,8 +151,7 @@ def _settled(state: RunState, live: LiveCall, rules: Rules) -> RunState:
 def show_result(state: RunState, live: LiveCall, rules: Rules) -> RunState:
     """What the model will see of the call."""
     acting = state.loop.phase
-    if not isinstance(acting, Acting):
-        return state
+    assert isinstance(acting, Acting)
     content, is_error = model_content(live.record, rules.words)
     item = result_message(acting.calls[live.index], content, is_error)
     return replace(state, loop=settle(state.loop, live.index, item))
@@ -196,8 +192,7 @@ def _cut_off(state: RunState, live: LiveCall, rules: Rules) -> RunState:
 
 def time_limit(rules: Rules, name: str) -> int:
     """How long a call of this tool may take, in milliseconds; 0 for any time."""
-    tool = rules.tools.get(name)
-    return tool.timeout_ms if tool is not None and tool.timeout_ms else rules.spec.limits.tool_ms
+    return rules.tools[name].timeout_ms or rules.spec.limits.tool_ms
 
 
 def _controlled(state: RunState, live: LiveCall, control: Control, rules: Rules) -> RunState:
@@ -226,24 +221,15 @@ def _controlled(state: RunState, live: LiveCall, control: Control, rules: Rules)
         return fail_call(state, live, fill(words.not_json, name=name, problem=str(error)))
 
 
-def on_tool_progressed(state: RunState, event: ToolProgressed) -> RunState:
-    """Progress is for viewers of tools that have something to show; the record does not change."""
-    return state
-
-
 def stop_late_calls(state: RunState) -> RunState:
     """Tools that took longer than they may are stopped; what they still hand in within their grace counts."""
-    now, nearest = state.clock.now, 0
+    now = state.clock.now
     for live in state.batch.live.values():
         phase = live.phase
-        if not isinstance(phase, CallRunning) or phase.cut or not phase.until:
-            continue
-        if now >= phase.until:
+        if isinstance(phase, CallRunning) and not phase.cut and 0 < phase.until <= now:
             live = replace(live, phase=replace(phase, cut=True, late=True))
             state = put(state, live, owed=True, view=False)
-        else:
-            nearest = min(nearest or phase.until, phase.until)
-    return replace(state, batch=replace(state.batch, until=nearest))
+    return state
 
 
 def cut_calls(state: RunState, rules: Rules) -> RunState:
@@ -252,13 +238,11 @@ def cut_calls(state: RunState, rules: Rules) -> RunState:
         match live.phase:
             case CallQueued() | CallCleared() | CallAsking(ticket=None) | CallRunning(ticket=None):
                 state = never_started(state, live, rules)
-            case CallHandingOver(back=back) if live.writing is None and _writable(state):
-                state = never_started(state, replace(live, record=replace(back, rev=live.record.rev)), rules)
             case CallReconciling(ticket=None):
                 state = by_traits(state, live, rules)
             case CallDecided():
                 state = put(state, replace(live, phase=CallSettled()), view=False)
-            case CallRunning(cut=False) | CallAsking(cut=False) | CallReconciling(cut=False) as phase:
+            case CallRunning(cut=False) | CallAsking() | CallReconciling() as phase:
                 state = put(state, replace(live, phase=replace(phase, cut=True)), owed=True, view=False)
             case _:
                 continue

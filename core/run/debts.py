@@ -18,7 +18,6 @@ from .calls import time_limit
 from .gates import run_deadline
 from .identity import Desk, mint
 from .phases import (
-    Beginning,
     CallAsking,
     CallHandingOver,
     CallReconciling,
@@ -31,9 +30,7 @@ from .phases import (
     LeaseRenewing,
     NoStep,
     Reviewing,
-    SavingStep,
     Unwatched,
-    Watched,
     WatchOpening,
     Working,
 )
@@ -63,11 +60,11 @@ def due(state: RunState, rules: Rules) -> tuple[RunState, tuple[Order, ...]]:
 def _lease(state: RunState, rules: Rules, desk: Desk) -> RunState:
     lease = state.lease
     lease_ms = rules.spec.limits.lease_ms
-    if isinstance(state.life, Beginning) and lease.asked is None:
+    if lease.asked is None:
         ticket = desk.issue(BeginAttempt)
         desk.orders.append(BeginAttempt(ticket, lease_ms, lease.take_over))
         return replace(state, lease=replace(lease, asked=state.clock.now))
-    if lease.renew and isinstance(lease.phase, LeaseHeld) and _writable(state) and not _giving_back(state):
+    if lease.renew and _writable(state) and not _giving_back(state):
         ticket = desk.issue(RenewLease)
         desk.orders.append(RenewLease(ticket, lease.attempt, lease_ms))
         return replace(state, lease=replace(lease, phase=LeaseRenewing(state.clock.now), renew=False))
@@ -75,18 +72,12 @@ def _lease(state: RunState, rules: Rules, desk: Desk) -> RunState:
 
 
 def _step(state: RunState, desk: Desk) -> RunState:
+    """No step is wanted while a call is open: a host sees what is handed over before any later step (I-09)."""
     saving = state.saving
-    wanted = saving.wanted > saving.saved and isinstance(saving.phase, NoStep) and _writable(state)
-    if wanted and not _handing_over(state):
+    if saving.wanted > saving.saved and isinstance(saving.phase, NoStep) and _writable(state):
         state, order = build_step(state, desk.issue(SaveStep))
         desk.orders.append(order)
     return state
-
-
-def _handing_over(state: RunState) -> bool:
-    """A host sees a call that is submitted or paused before any step that was built meanwhile (I-09)."""
-    lives = state.batch.live.values()
-    return any(isinstance(live.phase, CallHandingOver) and live.writing is not None for live in lives)
 
 
 def _calls(state: RunState, rules: Rules, desk: Desk) -> RunState:
@@ -97,8 +88,7 @@ def _calls(state: RunState, rules: Rules, desk: Desk) -> RunState:
     first = min((call.index for call in live.values() if isinstance(call.phase, CallStarting)), default=len(live))
     in_order = sorted(batch.owed, key=lambda record_id: live[record_id].index)
     owed = tuple(record_id for record_id in in_order if not _call(state, rules, live, record_id, first, desk))
-    until = _nearest_end(live) if rules.timed else 0
-    return replace(state, batch=replace(batch, live=live, owed=owed, until=until))
+    return replace(state, batch=replace(batch, live=live, owed=owed, until=_nearest_end(live)))
 
 
 def _nearest_end(live: dict[str, LiveCall]) -> int:
@@ -142,15 +132,8 @@ def _call(state: RunState, rules: Rules, live: dict[str, LiveCall], record_id: s
 
 
 def _may_write(state: RunState, call: LiveCall) -> bool:
-    alone = not isinstance(call.phase, CallHandingOver) or isinstance(state.saving.phase, NoStep)
-    return alone and call.writing is None and _writable(state) and _has_its_output(state, call)
-
-
-def _has_its_output(state: RunState, call: LiveCall) -> bool:
-    """No record is written before the step with its output: a call that is cut at once waits for that step's answer."""
-    saving = state.saving
-    unsaved = call.record.id in saving.calls or isinstance(saving.phase, SavingStep)
-    return call.saved_rev > 0 or not unsaved
+    """No record is written beside a step: a call that is cut at once waits for the one with its output."""
+    return call.writing is None and isinstance(state.saving.phase, NoStep) and _writable(state)
 
 
 def _part(state: RunState, live: LiveCall) -> CallPart:
@@ -223,12 +206,12 @@ def _guard(state: RunState, rules: Rules, desk: Desk) -> RunState:
 def _end(state: RunState, desk: Desk) -> RunState:
     """Give the lease back once nothing is left to write."""
     life = state.life
-    if not isinstance(life, Closing) or life.given_back or life.giving_back or not life.writable:
+    if not isinstance(life, Closing) or life.giving_back or not life.writable:
         return state
     lease = state.lease
+    # A last step is wanted once nothing else is in flight; a run that closes without one has nothing in flight.
     unsaved = life.save and (life.mark is None or state.saving.saved < life.mark)
-    busy = state.batch.open or state.model.withdrawn is not None or not isinstance(state.saving.phase, NoStep)
-    if unsaved or busy or not isinstance(lease.phase, LeaseHeld):
+    if unsaved or not isinstance(lease.phase, LeaseHeld):
         return state
     ticket = desk.issue(EndAttempt)
     desk.orders.append(EndAttempt(ticket, lease.attempt))
@@ -236,17 +219,20 @@ def _end(state: RunState, desk: Desk) -> RunState:
 
 
 def _clock(state: RunState, rules: Rules, desk: Desk) -> RunState:
-    """Only the nearest deadline is asked for; one that moved away is looked at when the run wakes."""
-    if not isinstance(state.lease.phase, LeaseHeld) or not _writable(state) or _giving_back(state):
+    """Only the nearest deadline is asked for; one that moved away is looked at when the run wakes.
+
+    While the lease is being renewed, however long that takes, limits hold all the same.
+    """
+    if not _writable(state) or _giving_back(state):
         return state
-    nearest = state.lease.renew_at
-    feed = state.feed
-    if isinstance(state.life, Working) and isinstance(feed.watch, Watched) and feed.wanted == feed.answered:
-        nearest = min(nearest, state.clock.poll_at)
-    model = state.model
-    if state.batch.until or model.until or model.retry_at or rules.spec.limits.run_ms:
-        nearest = min((nearest, *_ends(state, rules)))
-    wake = state.clock.wake
+    deadlines = _ends(state, rules)
+    if isinstance(state.lease.phase, LeaseHeld):
+        deadlines.append(state.lease.renew_at)
+        if isinstance(state.life, Working) and state.feed.wanted == state.feed.answered:
+            deadlines.append(state.clock.poll_at)
+    if not deadlines:
+        return state
+    nearest, wake = min(deadlines), state.clock.wake
     if wake is not None and state.clock.now < wake <= nearest:
         return state
     desk.orders.append(WakeAt(nearest))
@@ -258,8 +244,8 @@ def _ends(state: RunState, rules: Rules) -> list[int]:
     model = state.model
     ends = (
         state.batch.until,
-        model.until if model.ticket is not None else 0,
-        model.retry_at if model.wanted and model.withdrawn is None else 0,
+        model.until,
+        model.retry_at,
         0 if isinstance(state.life, Closing) else run_deadline(state, rules),
     )
     return [end for end in ends if end > state.clock.now]

@@ -5,7 +5,7 @@ A policy is asked for each call that has one; calls start in call order, each on
 
 from typing import Any
 
-from ...effects.question import CallPolicy, Confirm, PolicyGiven, QuestionCutOff, QuestionFailed, Submit
+from ...effects.question import CallPolicy, PolicyGiven, QuestionCutOff, QuestionFailed
 from ...effects.record import CallStatus, Handover
 from ...effects.tool import ToolSpec
 from ...effects.transcript import CallPart, without_nul
@@ -40,9 +40,7 @@ def _prepare(state: RunState, live: LiveCall, part: CallPart, rules: Rules) -> R
         return fail_call(state, live, problem)
     if rules.tools[part.name].has_policy:
         return put(state, replace(live, phase=CallAsking()), owed=True, view=False)
-    if any(isinstance(other.phase, CallAsking | CallCleared) for other in state.batch.live.values()):
-        return put(state, replace(live, phase=CallCleared(NO_POLICY)), view=False)
-    return _start(state, live, NO_POLICY, rules)
+    return put(state, replace(live, phase=CallCleared(NO_POLICY)), view=False)
 
 
 def _problem(state: RunState, rules: Rules, part: CallPart) -> str:
@@ -87,16 +85,14 @@ def _start_cleared(state: RunState, rules: Rules) -> RunState:
 
 def _start(state: RunState, live: LiveCall, policy: CallPolicy, rules: Rules) -> RunState:
     record = live.record
-    if policy is not NO_POLICY:
-        record = replace(
-            record,
-            replayable=record.replayable if policy.replayable is None else policy.replayable,
-            side_effects=record.side_effects if policy.side_effects is None else policy.side_effects,
-            notes={**record.notes, **clean_notes(policy.notes)},
-        )
-        live = replace(live, record=record)
-        if policy.submit is not None or policy.confirm is not None:
-            return _hand_over(state, live, policy, rules)
+    record = replace(
+        record,
+        replayable=record.replayable if policy.replayable is None else policy.replayable,
+        side_effects=record.side_effects if policy.side_effects is None else policy.side_effects,
+        notes={**record.notes, **clean_notes(policy.notes)},
+    )
+    if policy.submit is not None or policy.confirm is not None:
+        return _hand_over(state, replace(live, record=record), policy, rules)
     record = replace(record, status=CallStatus.RUNNING, rev=record.rev + 1, started_at=state.clock.now)
     return put(state, replace(live, record=record, phase=CallStarting()), owed=True)
 
@@ -123,15 +119,13 @@ def _refusal(tool: ToolSpec, policy: CallPolicy, rules: Rules) -> str:
 
 def _handed(state: RunState, policy: CallPolicy) -> dict[str, Any]:
     now = state.clock.now
-    match policy:
-        case CallPolicy(submit=Submit(receipt=receipt, payload=payload)):
-            return {
-                "handover": Handover.SUBMITTED,
-                "result": without_nul(receipt),
-                "payload": json_text(payload),
-                "started_at": now,
-            }
-        case CallPolicy(confirm=Confirm(payload=payload, expires_in_ms=lasts)):
-            return {"payload": json_text(payload), "expires_at": None if lasts is None else now + lasts}
-        case _:
-            return {}
+    if policy.submit is not None:
+        return {
+            "handover": Handover.SUBMITTED,
+            "result": without_nul(policy.submit.receipt),
+            "payload": json_text(policy.submit.payload),
+            "started_at": now,
+        }
+    assert policy.confirm is not None
+    lasts = policy.confirm.expires_in_ms
+    return {"payload": json_text(policy.confirm.payload), "expires_at": None if lasts is None else now + lasts}

@@ -9,9 +9,9 @@ from ...effects.outcome import Failed, FailureKind, Outcome
 from ...effects.record import Standing
 from ...effects.transcript import ZERO_USAGE, ModelError, clean_text
 from ...effects.values import replace
-from ..loop import Asking, rest
+from ..loop import Asking
 from .calls import abandon_writes, cut_calls
-from .phases import BetweenTurns, Closing, Ended, LeaseHeld, LeaseRenewing, NoStep, Resting, Reviewing, Unwatched
+from .phases import BetweenTurns, Closing, Ended, Resting, Reviewing, Unwatched
 from .process import keep_text, withdraw
 from .saving import saved, want
 from .spec import Rules
@@ -45,10 +45,7 @@ def close_run(state: RunState, rules: Rules, outcome: Outcome, save: bool = True
 
 def _wind_down(state: RunState, rules: Rules) -> RunState:
     state = cut_calls(_stop_model(state), rules)
-    feed = replace(state.feed, wanted=state.feed.asked, claim=state.feed.claim if state.feed.claiming else None)
-    if isinstance(feed.watch, Unwatched):
-        feed = replace(feed, watch=Unwatched())
-    return replace(state, feed=feed, turn=replace(state.turn, phase=Resting()))
+    return replace(state, turn=replace(state.turn, phase=Resting()))
 
 
 def _stop_model(state: RunState) -> RunState:
@@ -60,7 +57,6 @@ def _stop_model(state: RunState) -> RunState:
         model = replace(model, ticket=None, withdrawn=model.ticket, late=phase.partial.usage)
     text = "".join(state.process.candidate).strip()
     state = withdraw(replace(state, model=model))
-    state = replace(state, loop=rest(state.loop))
     return keep_text(state, text, Standing.BROKEN_OFF) if text else state
 
 
@@ -74,12 +70,12 @@ def on_unwritable(state: RunState, rules: Rules, kind: FailureKind, message: str
     if not isinstance(life, Closing):
         phase = state.turn.phase
         guard = phase.ticket if isinstance(phase, Reviewing) else None
-        closing = Closing(failure, save=False, writable=False, given_back=True, guard=guard)
+        closing = Closing(failure, writable=False, guard=guard)
         return abandon_writes(_wind_down(replace(state, life=closing), rules), rules.words)
     was_saved = not life.save or (life.mark is not None and saved(state, life.mark))
     outcome = life.outcome if was_saved or isinstance(life.outcome, Failed) else failure
-    state = replace(state, life=replace(life, outcome=outcome, save=False, writable=False, given_back=True))
-    return abandon_writes(cut_calls(state, rules), rules.words)
+    state = replace(state, life=replace(life, outcome=outcome, writable=False, given_back=True))
+    return abandon_writes(state, rules.words)
 
 
 def on_attempt_ended(state: RunState) -> RunState:
@@ -97,17 +93,14 @@ def advance_closing(state: RunState) -> RunState:
     """Take the next step of closing that is possible now."""
     life = state.life
     assert isinstance(life, Closing)
-    if state.model.withdrawn is not None or state.batch.open or not isinstance(state.saving.phase, NoStep):
+    if state.model.withdrawn is not None or state.batch.open:
         return state
-    if life.save and life.writable and life.mark is None:
+    if life.writable and not life.given_back:
+        if not life.save or life.mark is not None:
+            return state
         mark = state.saving.mark + 1
         state = replace(state, saving=replace(state.saving, mark=mark, outcome=life.outcome))
         return want(replace(state, life=replace(life, mark=mark)), mark)
-    if life.mark is not None and life.writable and not saved(state, life.mark):
-        return state
-    held = isinstance(state.lease.phase, LeaseHeld | LeaseRenewing)
-    if held and life.writable and not life.given_back:
-        return state
     watching = 0 if isinstance(state.feed.watch, Unwatched) else 1
     if len(state.tickets.in_flight) > watching:
         return state

@@ -64,13 +64,12 @@ def advance(state: RunState, rules: Rules) -> RunState:
 
 def _look_at_the_clock(state: RunState, rules: Rules) -> RunState:
     """Only the nearest deadline wakes the run, but each is looked at whenever it is awake (rule 8 of the fold)."""
-    now, feed, lease = state.clock.now, state.feed, state.lease
-    if isinstance(lease.phase, LeaseHeld) and now >= lease.renew_at and not lease.renew:
+    now, lease = state.clock.now, state.lease
+    if isinstance(lease.phase, LeaseHeld) and now >= lease.renew_at:
         state = replace(state, lease=replace(lease, renew=True))
-    idle = feed.wanted == feed.answered
-    if isinstance(state.life, Working) and isinstance(feed.watch, Watched) and idle and now >= state.clock.poll_at:
+    if isinstance(state.life, Working) and now >= state.clock.poll_at:
         state, _ = fresh_poll(state)
-    end = run_deadline(state, rules) if rules.spec.limits.run_ms else 0
+    end = run_deadline(state, rules)
     if end and now >= end and isinstance(state.life, Recovering | Opening | Working):
         return fail(
             state, rules, FailureKind.DEADLINE, f"the run took longer than {rules.spec.limits.run_ms / 1000:g} s"
@@ -99,8 +98,7 @@ def _after_recovery(state: RunState, life: Recovering, rules: Rules) -> RunState
     active = state.goal.active
     if active is not None and active.fixed:
         # A fixed value is the end whatever has come in since; nothing else is asked (RT-15).
-        delivered = state.saving.log.head.delivered
-        return close_run(state, rules, Completed(active, state.feed.claimed), save=not delivered)
+        return close_run(state, rules, Completed(active, state.feed.claimed))
     return replace(state, life=Opening(replayed=not life.replay))
 
 
@@ -148,7 +146,7 @@ def _between_turns(state: RunState, phase: BetweenTurns, rules: Rules) -> RunSta
     if newer_input(state):
         return _claim(state, rules)
     if phase.delivered is not None:
-        return close_run(state, rules, phase.delivered, save=False)
+        return close_run(state, rules, phase.delivered)
     return fail(state, rules, FailureKind.FEED, "the run has no pending input", save=False)
 
 
@@ -162,8 +160,7 @@ def _claim(state: RunState, rules: Rules) -> RunState:
     if limit and state.turn.turns >= limit:
         return fail(state, rules, FailureKind.TURN_LIMIT, f"the run reached its limit of {limit} turns")
     state = want_claim(state, state.feed.claimed, state.feed.latest)
-    saving = replace(state.saving, outcome=None)
-    return replace(state, saving=saving, turn=replace(state.turn, phase=Claiming()))
+    return replace(state, turn=replace(state.turn, phase=Claiming()))
 
 
 def _looping(state: RunState, phase: Looping, rules: Rules) -> RunState:

@@ -11,8 +11,8 @@ from ...effects.outcome import FailureKind
 from ...effects.record import CallStatus, Completion, CompletionSource
 from ...effects.transcript import CallPart
 from ...effects.values import replace
-from ..loop import Acting
 from ..text import fill
+from .calls import tool_name
 from .ending import fail
 from .records import NotJson, json_text
 from .saving import log_length, record_charge, touch
@@ -63,15 +63,14 @@ def account(state: RunState, rules: Rules) -> RunState:
 
     A value counts whether or not its tool could still give one: what was saved with the call stands.
     """
-    acting = state.loop.phase
-    if not isinstance(acting, Acting) or len(acting.calls) != 1:
+    if len(state.batch.live) != 1:
         return state
     (live,) = state.batch.live.values()
     record = live.record
     if record.status == CallStatus.SUCCEEDED and record.completion is not None:
         value, fixed = record.completion.value, record.completion.fixed
         return activate(state, Completion(CompletionSource.TOOL, value, fixed, record.id))
-    failed = acting.calls[0].name in rules.completion and record.status == CallStatus.FAILED
+    failed = tool_name(state, live) in rules.completion and record.status == CallStatus.FAILED
     return reject(state, rules) if failed else state
 
 

@@ -10,7 +10,7 @@ from ...effects.transcript import AssistantMessage, Message, Sealed, TextPart, U
 from ...effects.values import replace
 from .ending import fail
 from .log import Entry, EntryKind
-from .phases import Opening, Unwatched, Watched, WatchOpening
+from .phases import Opening, Watched, WatchOpening
 from .saving import hold
 from .spec import Rules
 from .state import RunState
@@ -30,11 +30,6 @@ def polled(state: RunState, number: int) -> bool:
 def newer_input(state: RunState) -> bool:
     """Whether there is input above what was claimed."""
     return state.feed.latest > state.feed.claimed
-
-
-def want_watch(state: RunState) -> RunState:
-    """Want the feed watched, and the last claim repeated where there is one."""
-    return replace(state, feed=replace(state.feed, watch=Unwatched(wanted=True)))
 
 
 def want_claim(state: RunState, after: int, through: int) -> RunState:

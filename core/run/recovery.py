@@ -146,13 +146,13 @@ def _delivered(
     A failure that was saved since, of a turn that came to nothing, binds nobody. A value that newer input may supersede
     leaves no trace in the context of what follows.
     """
-    outcome = resume.outcome
+    outcome, base = resume.outcome, resume.usage
     active = state.goal.active
     if not isinstance(outcome, Delivered | Completed):
-        boundary = state.feed.claimed
+        base, boundary = head.base, state.feed.claimed
         text = text_of(message).strip()
         outcome = Delivered(text, boundary) if active is None else Completed(active, boundary)
-    goal = Goal(active if active is not None and active.fixed else None, base=head.base)
+    goal = Goal(active if active is not None and active.fixed else None, base=base)
     state = replace(state, turn=replace(state.turn, turns=0), goal=goal)
     if active is not None and not active.fixed and active.source is not CompletionSource.FALLBACK:
         context = state.loop.context

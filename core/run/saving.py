@@ -148,10 +148,11 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         logs["main"] = LogChange(log.keep, log.ready)
     if saving.seen:
         logs["seen"] = LogChange(len(state.feed.seen) - len(log.keys) - len(saving.seen), saving.seen)
-    head = replace(log.head, spent_ms=_spent(state))
-    if isinstance(saving.outcome, Delivered | Completed):
-        # What is used from here on counts anew, whatever becomes of the next turn (decision 41).
-        head = replace(head, delivered=True, base=state.process.usage)
+    delivered = log.head.delivered or isinstance(saving.outcome, Delivered | Completed)
+    head = replace(log.head, delivered=delivered, spent_ms=_spent(state))
+    if log.head.delivered:
+        # The turn after an answer came to nothing; what it used counts since that answer all the same (decision 41).
+        head = replace(head, base=state.goal.base)
     changes = Changes(
         blocks=tuple(sorted(saving.blocks.values(), key=_position)),
         calls=tuple(saving.calls.values()),

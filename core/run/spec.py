@@ -118,7 +118,7 @@ class Rules:
     """The set-up the fold works under: the data, the host's pure functions, and its extensions in order.
 
     ``agent`` is the fingerprint of the set-up (decision 35), ``completion`` the names of the tools that may end the
-    run, sorted; ``timed``: some call of a tool has a time limit.
+    run, sorted.
     """
 
     spec: RunSpec
@@ -128,7 +128,6 @@ class Rules:
     extensions: tuple[Extension, ...] = ()
     agent: bytes = b""
     completion: tuple[str, ...] = ()
-    timed: bool = False
 
 
 def rules_for(
@@ -161,9 +160,8 @@ def rules_for(
         if unknown:
             raise SpecError(f"{what} are given for tools the run does not have: {', '.join(sorted(unknown))}")
     completion = tuple(sorted(name for name, tool in tools.items() if tool.completion))
-    timed = bool(spec.limits.tool_ms) or any(tool.timeout_ms for tool in spec.tools)
     agent = fingerprint(_parts(spec, names))
-    return Rules(spec, tools, words, functions, tuple(extensions), agent, completion, timed)
+    return Rules(spec, tools, words, functions, tuple(extensions), agent, completion)
 
 
 def _check_limits(spec: RunSpec) -> None:

@@ -266,7 +266,6 @@ def a_step_is_saved_while_a_pause_is_written(patch: Patch) -> None:
         return state
 
     patch.setattr(gates, "start_calls", started)
-    patch.setattr(debts, "_handing_over", lambda state: False)
 
 
 @rule

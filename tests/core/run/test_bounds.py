@@ -6,6 +6,7 @@ import pytest
 from turnfold.core.run import Ended, Functions, Limits, RunSpec
 from turnfold.core.text import ENGLISH
 from turnfold.effects.feed import WatchFeed
+from turnfold.effects.lifecycle import CancelAsked
 from turnfold.effects.model import (
     BlockDelta,
     BlockStarted,
@@ -53,10 +54,6 @@ def test_the_model_is_asked_while_money_is_left(limit: float, enough: bool) -> N
     assert ends(run) == (Delivered("hello", 1) if enough else failed)
 
 
-def test_a_limit_of_money_without_a_price_limits_nothing() -> None:
-    assert ends(run_of(cost=0.1)) == Delivered("hello", 1)
-
-
 def test_a_price_that_cannot_be_told_fails_the_run() -> None:
     def cost(usage: Usage) -> float:
         raise ValueError("no price")
@@ -73,6 +70,24 @@ def test_a_run_ends_when_its_time_is_over_whatever_it_is_at() -> None:
     assert not run.waits_for(CancelModel)
     run.wake(run.now + 1)
     assert run.to_the_end().outcome == failed
+
+
+def test_a_run_whose_time_is_over_withdraws_what_it_asked_its_model() -> None:
+    run = run_of(run_ms=2_000)
+    ticket = run.until(CallModel).ticket
+    run.wake(run.now + 2_000)
+    assert run.take(CancelModel).ticket == ticket
+    run.tell(ModelCutOff(run.now, ticket))
+    assert run.to_the_end().outcome == Failed(FailureKind.DEADLINE, "the run took longer than 2 s", 1)
+
+
+def test_a_run_that_has_ended_has_no_time_to_run_out() -> None:
+    run = run_of(run_ms=2_000)
+    run.say(*text("hello"))
+    run.to_the_end()
+    ended = run.state.life
+    assert run.wake(run.now + 2_000) == ()
+    assert run.state.life == ended
 
 
 def test_a_tool_is_stopped_when_its_time_is_over_and_the_model_is_told() -> None:
@@ -93,6 +108,31 @@ def test_a_tool_is_stopped_when_its_time_is_over_and_the_model_is_told() -> None
     shown = list(run.until(CallModel).request.messages)[-2:]
     told = ENGLISH.timed_out.format(seconds="1.5", outcome=ENGLISH.interrupted)
     assert [one.content for one in shown] == [told, "in time"]  # type: ignore[union-attr]
+
+
+def test_a_tool_that_does_not_stop_is_told_so_once_and_the_others_keep_their_time() -> None:
+    run = run_of(timeout_ms=1_500, tool_ms=9_000)
+    run.say(*calls("look", "wait", "look"))
+    tools = [run.until(RunTool) for _ in range(3)]
+    began = run.now
+    run.tell(ToolReturned(run.now, tools[2].ticket, ToolResult("at once")))
+    run.wake(began + 1_500)
+    assert run.take(CancelTool).ticket == tools[0].ticket
+    assert not run.waits_for(CancelTool)
+    run.wake(began + 9_000)
+    assert run.take(CancelTool).ticket == tools[1].ticket
+    assert not run.waits_for(CancelTool)
+    run.tell(CancelAsked(run.now))
+    assert not run.waits_for(CancelTool)
+
+
+def test_a_tool_without_a_limit_is_not_stopped_with_another() -> None:
+    run = run_of(timeout_ms=1_500)
+    run.say(*calls("look", "wait"))
+    look, _ = run.until(RunTool), run.until(RunTool)
+    run.wake(run.now + 1_500)
+    assert run.take(CancelTool).ticket == look.ticket
+    assert not run.waits_for(CancelTool)
 
 
 def test_a_tool_without_a_limit_is_never_stopped() -> None:
@@ -133,11 +173,38 @@ def test_a_model_that_stalls_is_withdrawn_and_what_it_used_counts() -> None:
     run.wake(run.now + 1)
     assert run.snapshot.candidate == ""
     run.take(CancelModel)
-    run.tell(ModelCutOff(run.now, first.ticket))
     run.wake(run.state.model.retry_at)
+    assert not run.waits_for(CallModel)
+    run.tell(ModelCutOff(run.now, first.ticket))
+    assert run.waits_for(CallModel)
     run.say(USED, *text("hello"))
     result = run.to_the_end()
     assert (result.outcome, result.usage.total) == (Delivered("hello", 1), 200)
+
+
+def test_a_model_that_is_asked_again_can_be_withdrawn_again() -> None:
+    run = run_of(first_token_ms=700)
+    tickets: list[int] = []
+    for _ in range(2):
+        tickets.append(run.until(CallModel).ticket)
+        run.wake(run.now + 700)
+        assert run.take(CancelModel).ticket == tickets[-1]
+        run.tell(ModelCutOff(run.now, tickets[-1]))
+    last = run.until(CallModel).ticket
+    run.tell(CancelAsked(run.now))
+    assert run.take(CancelModel).ticket == last
+
+
+def test_a_model_that_was_withdrawn_is_waited_for_although_the_run_is_cancelled() -> None:
+    run = run_of(first_token_ms=700)
+    ticket = run.until(CallModel).ticket
+    run.tell(ModelStreamed(run.now, ticket, (USED,)))
+    run.wake(run.now + 700)
+    assert run.take(CancelModel).ticket == ticket
+    run.tell(CancelAsked(run.now))
+    assert run.state.model.withdrawn == ticket
+    run.tell(ModelCutOff(run.now, ticket))
+    assert run.to_the_end().usage.total == 100
 
 
 def test_a_model_that_began_in_time_may_take_its_time_where_nothing_else_is_said() -> None:

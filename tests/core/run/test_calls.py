@@ -9,7 +9,7 @@ from turnfold.core.run import Functions, IllegalEvent, RunSpec, rules_for
 from turnfold.core.run.records import call_record, error_text, model_content, parse_arguments, record_name, waiting
 from turnfold.core.text import ENGLISH
 from turnfold.effects.codec import decode_value, encode, to_data
-from turnfold.effects.journal import CallRefused, CallSaved, JournalFailed, SaveCall, SaveStep, StepSaved
+from turnfold.effects.journal import CallSaved, SaveCall, SaveStep, StepSaved
 from turnfold.effects.lifecycle import CancelAsked
 from turnfold.effects.model import BlockDelta, BlockStarted, CallModel, DeltaKind, StreamFinished
 from turnfold.effects.outcome import Failed, FailureKind
@@ -330,6 +330,20 @@ def test_a_queued_call_that_never_started_has_no_time_of_starting() -> None:
     assert (record.result, record.started_at, record.completed_at) == (ENGLISH.never_started, None, run.now)
 
 
+def test_nothing_that_was_asked_for_stays_owed() -> None:
+    """A call whose tool had to wait for the call in front of it is settled with one write and is owed no other."""
+    run = started("echo", "other")
+    first, second = run.take(SaveCall), run.take(SaveCall)
+    save(run, second)
+    run.tell(CancelAsked(run.now))
+    never = run.take(SaveCall)
+    assert (never.call.id, never.call.result) == (second.call.id, ENGLISH.never_started)
+    assert run.state.batch.owed == ()
+    save(run, never)
+    save(run, first)
+    assert [record.status for record in run.to_the_end().calls] == ["interrupted"] * 2
+
+
 def test_a_tool_may_still_answer_after_it_was_told_to_stop() -> None:
     """Decision 5: a result within the grace counts."""
     run = started("echo")
@@ -339,41 +353,6 @@ def test_a_tool_may_still_answer_after_it_was_told_to_stop() -> None:
     run.take(CancelTool)
     run.tell(ToolReturned(run.now, tool.ticket, ToolResult("just in time")))
     assert run.take(SaveCall).call.result == "just in time"
-
-
-# --- journals that do not take a call
-
-
-def test_a_refused_call_ends_the_run_and_starts_nothing() -> None:
-    """Only submissions and pauses may be refused."""
-    run = started("echo")
-    run.tell(CallRefused(run.now, run.take(SaveCall).ticket, "not on a Sunday"))
-    outcome = run.to_the_end().outcome
-    assert outcome == Failed(FailureKind.JOURNAL, "the journal refused to save a call: not on a Sunday", boundary=1)
-    assert not any(isinstance(effect, RunTool) for effect in run.asked)
-
-
-def test_a_failed_write_stops_the_calls_that_run_beside_it() -> None:
-    run = started("echo", "other")
-    first, second = run.take(SaveCall), run.take(SaveCall)
-    save(run, first)
-    tool = run.take(RunTool)
-    run.tell(JournalFailed(run.now, second.ticket, "disk full"))
-    assert run.take(CancelTool).ticket == tool.ticket
-    run.tell(ToolCutOff(run.now, tool.ticket))
-    result = run.to_the_end()
-    assert [record.status for record in result.calls] == ["interrupted", "running"]
-    assert run.orders == []
-
-
-def test_an_answer_for_another_call_breaks_the_journals_contract() -> None:
-    run = started("echo")
-    write = run.take(SaveCall)
-    run.tell(CallSaved(run.now, write.ticket, replace(write.call, id="another")))
-    outcome = run.to_the_end().outcome
-    assert isinstance(outcome, Failed)
-    assert outcome.kind is FailureKind.CONTRACT_BREACH
-    assert not run.waits_for(RunTool)
 
 
 def test_a_call_is_shown_with_its_status_and_without_its_arguments() -> None:

@@ -1,7 +1,9 @@
 """What holds where a host says nothing, and the set-ups that are refused at their very edge."""
 
+from hashlib import blake2b
 from typing import Any
 
+import msgspec
 import pytest
 from turnfold.core.run import Extension, Functions, Limits, ModelSpec, Retries, RunSpec, SpecError, rules_for
 from turnfold.core.run.fingerprint import AgentParts, changes, fingerprint, schema_of
@@ -125,6 +127,33 @@ def test_what_changed_of_an_agent_is_told_by_part(changed: dict[str, Any], told:
 def test_a_fingerprint_is_the_same_whatever_the_order_of_options() -> None:
     one, two = parts(model=(0, {"a": 1, "b": 2})), parts(model=(0, {"b": 2, "a": 1}))
     assert fingerprint(one) == fingerprint(two)
+
+
+def test_a_fingerprint_is_stored_in_one_form() -> None:
+    """A resume under a later release compares with what an earlier one has stored."""
+
+    def digest(raw: bytes) -> str:
+        return blake2b(raw, digest_size=8).hexdigest()
+
+    tools = (
+        ToolSpec(ToolDeclaration("pay", "Pays \ud800.", SCHEMA)),
+        ToolSpec(ToolDeclaration("finish", "", {}), completion=True),
+    )
+    assert msgspec.json.decode(fingerprint(parts(instruction="Be \ud800.", tools=tools))) == {
+        "instruction": digest(b"Be ?."),
+        "model": digest(b'[0,{"t":1}]'),
+        "tools": {
+            "finish": {"description": digest(b""), "schema": {}, "completion": True},
+            "pay": {"description": digest(b"Pays ?."), "schema": SCHEMA},
+        },
+        "extensions": ["plan"],
+    }
+
+
+def test_what_changed_is_told_in_the_order_of_names() -> None:
+    names = tuple("hgfedcba")
+    told = changes(fingerprint(parts(extensions=())), fingerprint(parts(extensions=names)))
+    assert told == tuple(f"extension {name}" for name in sorted(names))
 
 
 def test_a_fingerprint_tells_schemas_and_no_text() -> None:

@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 from turnfold.core.run import Ended, RunSpec
 from turnfold.core.text import ENGLISH
-from turnfold.effects.journal import CallRefused, CallSaved, SaveCall, SaveStep, StepSaved
-from turnfold.effects.lifecycle import CancelAsked
+from turnfold.effects.clock import Woke
+from turnfold.effects.display import UpsertBlock
+from turnfold.effects.feed import FeedFailed, WatchFeed
+from turnfold.effects.journal import CallRefused, CallSaved, JournalFailed, SaveCall, SaveStep, StepSaved
+from turnfold.effects.lifecycle import CancelAsked, Publish
 from turnfold.effects.model import CallModel
-from turnfold.effects.outcome import Suspended
+from turnfold.effects.outcome import Failed, FailureKind, Suspended
 from turnfold.effects.question import (
     AskPolicy,
     CallPolicy,
@@ -20,9 +23,10 @@ from turnfold.effects.question import (
     Submit,
 )
 from turnfold.effects.record import CallStatus, Handover, ToolCall
-from turnfold.effects.tool import RunTool, ToolResult, ToolReturned, ToolSpec
+from turnfold.effects.tool import CancelTool, RunTool, ToolResult, ToolReturned, ToolSpec
 from turnfold.effects.transcript import ToolDeclaration, ToolResultMessage
 from turnfold.effects.values import replace
+from turnfold.effects.vocabulary import Event
 
 from tests.core.run.byhand import ByHand, calls
 
@@ -93,6 +97,29 @@ def test_a_policy_changes_traits_and_adds_notes(policy: CallPolicy, traits: dict
     give(run, policy)
     record = run.take(SaveCall).call
     assert record == replace(queued(run), status=CallStatus.RUNNING, rev=2, started_at=run.now, **traits)
+
+
+def test_viewers_are_told_of_a_call_when_its_status_changes_and_not_otherwise() -> None:
+    run = run_of("pay", "look", timeout_ms=1_000)
+
+    def told(event: Event) -> list[CallStatus | str]:
+        published = [effect for effect in run.tell(event) if isinstance(effect, Publish)]
+        operations = [operation for effect in published for operation in effect.operations]
+        views = [operation.block for operation in operations if isinstance(operation, UpsertBlock)]
+        return [view.call.status for view in views if view.call]
+
+    assert [view.call.status for view in run.snapshot.blocks if view.call] == ["queued", "queued"]
+    assert told(PolicyGiven(run.now, run.take(AskPolicy).ticket, CallPolicy())) == ["running", "running"]
+    pay, look = run.take(SaveCall), run.take(SaveCall)
+    assert told(CallSaved(run.now, pay.ticket, pay.call)) == []
+    assert told(CallSaved(run.now, look.ticket, look.call)) == []
+    tool, other = run.take(RunTool), run.take(RunTool)
+    run.now += 1_000
+    assert told(Woke(run.now)) == []
+    assert run.take(CancelTool).ticket == tool.ticket
+    assert told(ToolReturned(run.now, tool.ticket, ToolResult("paid"))) == ["succeeded"]
+    assert told(CancelAsked(run.now)) == []
+    assert run.take(CancelTool).ticket == other.ticket
 
 
 def test_a_submitted_call_is_anothers_from_the_start() -> None:
@@ -230,6 +257,33 @@ def test_a_refused_hand_over_fails_with_the_reason_and_leaves_nothing_of_it() ->
     )
 
 
+@pytest.mark.parametrize(
+    ("policy", "reason", "status", "result"),
+    [
+        (CallPolicy(confirm=Confirm()), FailureKind.CANCELLED, CallStatus.INTERRUPTED, ENGLISH.never_started),
+        (CallPolicy(confirm=Confirm()), FailureKind.FEED, CallStatus.AWAITING_DECISION, None),
+        (CallPolicy(submit=Submit("r")), FailureKind.CANCELLED, CallStatus.AWAITING_DECISION, "r"),
+    ],
+)
+def test_a_hand_over_that_is_under_way_when_the_run_ends_stands_unless_nobody_may_decide_it(
+    policy: CallPolicy, reason: FailureKind, status: str, result: str | None
+) -> None:
+    """A run that failed can be resumed and its paused call decided; a cancelled one gives up what it paused."""
+    run = run_of("pay")
+    give(run, policy)
+    write = run.take(SaveCall)
+    if reason is FailureKind.CANCELLED:
+        run.tell(CancelAsked(run.now))
+    else:
+        watch = next(effect.ticket for effect in run.asked if isinstance(effect, WatchFeed))
+        run.tell(FeedFailed(run.now, watch, "gone"))
+    run.tell(CallSaved(run.now, write.ticket, write.call))
+    ended = run.to_the_end()
+    assert isinstance(ended.outcome, Failed)
+    assert ended.outcome.kind is reason
+    assert [(record.status, record.result) for record in ended.calls] == [(status, result)]
+
+
 def test_a_cancelled_question_is_withdrawn_and_its_call_never_started() -> None:
     run = run_of("pay", "look")
     asked = run.take(AskPolicy)
@@ -238,6 +292,35 @@ def test_a_cancelled_question_is_withdrawn_and_its_call_never_started() -> None:
     run.tell(PolicyGiven(run.now, asked.ticket, CallPolicy()))
     assert [run.take(SaveCall).call.result for _ in range(2)] == [ENGLISH.never_started] * 2
     assert not run.waits_for(SaveCall)
+
+
+def test_a_question_is_withdrawn_once_whatever_else_goes_wrong() -> None:
+    run = run_of("pay", "look")
+    asked = run.take(AskPolicy)
+    run.tell(CancelAsked(run.now))
+    assert run.take(CancelQuestion).ticket == asked.ticket
+    run.tell(JournalFailed(run.now, run.take(SaveCall).ticket, "disk full"))
+    assert not run.waits_for(CancelQuestion)
+    run.tell(QuestionCutOff(run.now, asked.ticket))
+    assert [record.status for record in run.to_the_end().calls] == ["interrupted"] * 2
+
+
+def test_a_hand_over_that_could_not_be_saved_has_failed_and_leaves_nothing_of_it() -> None:
+    """DC-17: whether the journal had it nobody knows, so the record counts on from there."""
+    run = run_of("pay")
+    give(run, CallPolicy(submit=Submit("r", 1)))
+    run.now += 1
+    run.tell(JournalFailed(run.now, run.take(SaveCall).ticket, "disk full"))
+    assert run.to_the_end().calls == (
+        replace(
+            queued(run),
+            status=CallStatus.FAILED,
+            rev=3,
+            error=ENGLISH.not_handed_over,
+            started_at=run.now,
+            completed_at=run.now,
+        ),
+    )
 
 
 def test_a_call_whose_hand_over_is_not_asked_for_yet_is_settled_when_the_run_is_cancelled() -> None:

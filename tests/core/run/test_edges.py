@@ -19,8 +19,17 @@ from turnfold.effects.model import (
     UsageReported,
 )
 from turnfold.effects.question import AskPolicy, CallPolicy, PolicyGiven
-from turnfold.effects.record import BlockKind, CallStatus, MediaRef
-from turnfold.effects.tool import Await, Detached, RunTool, ToolControlled, ToolResult, ToolReturned, ToolSpec
+from turnfold.effects.record import BlockKind, CallStatus, Handover, MediaRef
+from turnfold.effects.tool import (
+    Await,
+    Detached,
+    RunTool,
+    ToolControlled,
+    ToolFailed,
+    ToolResult,
+    ToolReturned,
+    ToolSpec,
+)
 from turnfold.effects.transcript import AssistantMessage, StopReason, ToolDeclaration, Usage, UserMessage, text_of
 
 from tests.core.run.byhand import ByHand, calls, spec_of
@@ -35,8 +44,10 @@ def running() -> tuple[ByHand, RunTool]:
 @pytest.mark.parametrize("value", ["\ud800", object(), {1j: 1}, 2**70])
 def test_a_payload_that_json_cannot_hold_fails_the_call(value: Any) -> None:
     run, tool = running()
+    began, run.now = run.now, run.now + 7
     run.tell(ToolControlled(run.now, tool.ticket, Await(value)))
     record = run.take(SaveCall).call
+    assert record.started_at == began
     if record.status == CallStatus.WAITING:
         assert record.payload == str(value)
         return
@@ -51,6 +62,29 @@ def test_a_payload_that_holds_itself_fails_the_call() -> None:
     run, tool = running()
     run.tell(ToolControlled(run.now, tool.ticket, Detached("r", circle)))
     assert run.take(SaveCall).call.status == CallStatus.FAILED
+
+
+def test_a_receipt_can_be_stored_whatever_it_says() -> None:
+    """N-24"""
+    run, tool = running()
+    run.tell(ToolControlled(run.now, tool.ticket, Detached("number\0 9", {"by": "post"})))
+    record = run.take(SaveCall).call
+    assert (record.result, record.payload, record.handover) == ("number 9", '{"by":"post"}', Handover.DETACHED)
+
+
+def test_a_call_that_waits_for_somebody_says_for_what() -> None:
+    run, tool = running()
+    run.tell(ToolControlled(run.now, tool.ticket, Await({"ask": "them"})))
+    record = run.take(SaveCall).call
+    assert (record.status, record.handover) == (CallStatus.WAITING, Handover.AWAIT)
+    assert (record.payload, record.result, record.completed_at) == ('{"ask":"them"}', None, None)
+
+
+def test_what_a_tool_failed_with_can_be_stored_whatever_it_says() -> None:
+    """N-24"""
+    run, tool = running()
+    run.tell(ToolFailed(run.now, tool.ticket, "no \0money"))
+    assert run.take(SaveCall).call.error == "no money"
 
 
 def test_media_of_a_result_stay_with_its_record() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from turnfold.core.run import IllegalEvent
-from turnfold.effects.journal import EndAttempt, JournalFailed, SaveStep
+from turnfold.effects.journal import EndAttempt, JournalFailed, SaveStep, StepSaved
 from turnfold.effects.lifecycle import CancelAsked, RunEnded
 from turnfold.effects.model import (
     BlockDelta,
@@ -123,3 +123,12 @@ def test_nothing_can_happen_after_the_end_but_what_is_listed() -> None:
     assert run.tell(CancelAsked(run.now)) == ()
     assert run.wake(run.now + 100_000) == ()
     assert run.state.life == ended.life
+
+
+def test_an_event_is_refused_that_is_none_of_a_run_or_answers_what_nobody_asked() -> None:
+    run = ByHand().start()
+    ticket = run.until(CallModel).ticket
+    with pytest.raises(IllegalEvent, match="object is no event of a durable run"):
+        run.fold.reduce(run.state, object())  # type: ignore[arg-type]
+    with pytest.raises(IllegalEvent, match=f"StepSaved answers ticket {ticket}, which asks no such thing"):
+        run.fold.reduce(run.state, StepSaved(run.now, ticket))

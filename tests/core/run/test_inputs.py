@@ -21,8 +21,10 @@ from turnfold.effects.journal import SaveStep, StepSaved
 from turnfold.effects.lifecycle import CancelAsked, RunEnded
 from turnfold.effects.model import CallModel, CancelModel, ModelCutOff
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
+from turnfold.effects.tool import RunTool
 
-from tests.core.run.byhand import START, ByHand, spec_of, text
+from tests.core.run.byhand import START, ByHand, calls, spec_of, text
+from tests.core.run.resumed import resumed
 
 QUIET = Limits(lease_ms=900_000, poll_ms=600_000)
 
@@ -52,9 +54,9 @@ def test_the_subscription_is_there_before_the_first_poll() -> None:
 @pytest.mark.parametrize("order", [WatchFeed, PollFeed, ClaimInput])
 def test_a_feed_that_fails_ends_the_run_whatever_it_was_asked(order: Any) -> None:
     run = quiet()
-    run.tell(FeedFailed(run.now, run.until(order).ticket, "gone"))
+    run.tell(FeedFailed(run.now, run.until(order).ticket, "gone\ud800"))
     result = run.to_the_end()
-    assert result.outcome == Failed(FailureKind.FEED, "the feed failed: gone", boundary=0)
+    assert result.outcome == Failed(FailureKind.FEED, "the feed failed: gone\ufffd", boundary=0)
     assert run.orders == []
 
 
@@ -157,6 +159,53 @@ def test_a_claim_may_be_smaller_than_asked_but_not_empty_or_larger(boundary: int
         outcome = run.to_the_end().outcome
         assert isinstance(outcome, Failed)
         assert outcome.kind is FailureKind.CONTRACT_BREACH
+
+
+@pytest.mark.parametrize(
+    ("claim", "told"),
+    [
+        (Claim((), 1), "the feed claimed no messages above 0"),
+        (
+            Claim((InputMessage("hi", "m1"),), 2),
+            "the feed was asked to claim 1 to 1, and claimed 1 messages up to 2",
+        ),
+        (
+            Claim((InputMessage("hi", "m1"),), 0),
+            "the feed was asked to claim 1 to 1, and claimed 1 messages up to 0",
+        ),
+    ],
+)
+def test_a_wrong_claim_is_told_as_it_was(claim: Claim, told: str) -> None:
+    """N-19"""
+    run = quiet()
+    run.tell(InputClaimed(run.now, run.until(ClaimInput).ticket, claim))
+    assert run.to_the_end().outcome == Failed(FailureKind.CONTRACT_BREACH, told, boundary=0)
+
+
+@pytest.mark.parametrize(
+    "claim", [Claim((), 1), Claim((InputMessage("hi", "m1"),), 2), Claim((InputMessage("hi", "m1"),), 0)]
+)
+def test_a_claim_that_a_resume_repeats_must_be_the_same(claim: Claim) -> None:
+    """N-20"""
+    first = quiet()
+    first.say(*calls("echo"))
+    first.until(RunTool)
+    run = resumed(first)
+    asked = run.until(ClaimInput)
+    assert (asked.after, asked.through) == (0, 1)
+    run.tell(InputClaimed(run.now, asked.ticket, claim))
+    messages = len(claim.messages)
+    told = f"the feed did not repeat the claim up to 1: it gave {messages} messages up to {claim.boundary}"
+    assert run.to_the_end().outcome == Failed(FailureKind.CONTRACT_BREACH, told, boundary=1)
+
+
+def test_a_poll_that_knows_less_than_was_known_changes_nothing() -> None:
+    run = quiet()
+    watch = watched(run)
+    for latest in (3, 2):
+        run.tell(InputSignalled(run.now, watch))
+        run.tell(FeedPolled(run.now, run.take(PollFeed).ticket, latest))
+    assert run.state.feed.latest == 3
 
 
 def test_a_run_that_is_ending_claims_and_polls_no_more() -> None:

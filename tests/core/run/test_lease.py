@@ -6,7 +6,7 @@ import pytest
 from turnfold.core.run import IllegalEvent, Limits
 from turnfold.core.run.phases import LeaseHeld, NoLease
 from turnfold.effects.clock import WakeAt, Woke
-from turnfold.effects.feed import FeedPolled, PollFeed
+from turnfold.effects.feed import Claim, ClaimInput, FeedPolled, InputClaimed, PollFeed
 from turnfold.effects.journal import (
     AttemptBegun,
     AttemptEnded,
@@ -16,6 +16,7 @@ from turnfold.effects.journal import (
     Begun,
     CallSaved,
     EndAttempt,
+    JournalFailed,
     LeaseRenewed,
     RenewLease,
     Resume,
@@ -23,10 +24,11 @@ from turnfold.effects.journal import (
     SaveStep,
     StepSaved,
 )
-from turnfold.effects.lifecycle import CancelAsked, RunEnded, RunStarted
+from turnfold.effects.lifecycle import CancelAsked, Publish, RunEnded, RunStarted
 from turnfold.effects.model import CallModel, CancelModel, ModelCutOff
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
 from turnfold.effects.tool import CancelTool, RunTool, ToolCutOff, ToolResult, ToolReturned
+from turnfold.effects.values import replace
 from turnfold.effects.vocabulary import Effect
 
 from tests.core.run.byhand import START, ByHand, calls, spec_of, text
@@ -43,7 +45,7 @@ def wakes(effects: tuple[Effect, ...]) -> list[int]:
 
 
 def test_an_execution_begins_with_an_attempt() -> None:
-    run = ByHand(spec_of(limits=SHORT))
+    run = ByHand(spec_of(limits=replace(SHORT, run_ms=START * 5)))
     assert run.tell(RunStarted(run.now, b"seed", take_over=True)) == (BeginAttempt(1, 9_000, True),)
     assert run.state.lease.phase == NoLease()
     effects = run.tell(AttemptBegun(run.now + 2_000, 1, Begun(7, Resume())))
@@ -74,6 +76,25 @@ def test_a_lease_is_renewed_when_a_third_of_it_is_over() -> None:
     effects = run.tell(LeaseRenewed(run.now, renew.ticket))
     assert (run.state.lease.until - START, run.state.lease.renew_at - START) == (12_000, 6_000)
     assert wakes(effects) == [6_000]
+
+
+@pytest.mark.parametrize("lease_ms", [1, 2, 5])
+def test_the_shortest_lease_is_renewed_later_than_it_began(lease_ms: int) -> None:
+    run = ByHand(spec_of(limits=Limits(lease_ms=lease_ms)))
+    run.tell(RunStarted(run.now, b"seed"))
+    run.tell(AttemptBegun(run.now, run.take(BeginAttempt).ticket, Begun(1, Resume())))
+    assert (run.state.lease.renew_at, run.state.lease.until) == (START + 1, START + lease_ms)
+
+
+@pytest.mark.parametrize(("reason", "told"), [("", ""), ("cancelled", ""), ("enough", ": enough")])
+@pytest.mark.parametrize("early", [False, True])
+def test_a_cancelled_run_says_why_if_anybody_did(reason: str, told: str, early: bool) -> None:
+    run = ByHand()
+    run.tell(RunStarted(run.now, b"seed"))
+    if not early:
+        run.answer_one()
+    run.tell(CancelAsked(run.now, reason))
+    assert run.to_the_end().outcome == Failed(FailureKind.CANCELLED, f"the run was cancelled{told}", boundary=0)
 
 
 def test_waking_too_early_is_harmless() -> None:
@@ -159,7 +180,7 @@ def test_a_stale_tool_is_cut_off_and_its_record_left_as_it_is() -> None:
     run.tell(AttemptStale(run.now, run.take(RenewLease).ticket))
     assert run.take(CancelTool).ticket == tool.ticket
     effects = run.tell(ToolCutOff(run.now, tool.ticket))
-    assert [type(effect) for effect in effects if not hasattr(effect, "operations")] == [RunEnded]
+    assert [type(effect) for effect in effects] == [Publish, RunEnded]
 
 
 def test_the_lease_is_given_back_once_at_the_very_end() -> None:
@@ -195,6 +216,21 @@ def test_a_lease_is_given_back_rather_than_renewed() -> None:
     effects = run.tell(LeaseRenewed(run.now, renewal.ticket))
     assert [type(effect) for effect in effects] == [EndAttempt]
     assert isinstance(run.state.lease.phase, LeaseHeld)
+
+
+@pytest.mark.parametrize("order", [RenewLease, EndAttempt])
+def test_a_lease_that_could_not_be_written_is_let_alone_while_the_run_ends(order: Any) -> None:
+    run = short()
+    claim = run.until(ClaimInput)
+    if order is RenewLease:
+        run.wake(START + 3_000)
+    run.tell(CancelAsked(run.now))
+    run.tell(StepSaved(run.now, run.take(SaveStep).ticket))
+    assert run.tell(JournalFailed(run.now, run.take(order).ticket, "disk full")) == ()
+    assert run.wake(START + 9_000) == ()
+    effects = run.tell(InputClaimed(run.now, claim.ticket, Claim(tuple(run.messages), 1)))
+    assert [type(effect) for effect in effects] == [RunEnded]
+    assert run.to_the_end().outcome == Failed(FailureKind.CANCELLED, "the run was cancelled", boundary=0)
 
 
 def test_a_cancellation_before_the_attempt_has_begun_waits_for_it() -> None:

@@ -3,12 +3,23 @@
 from typing import Any
 
 import pytest
-from turnfold.core.run import Extension, Limits, RunSpec
+from turnfold.core.run import Extension, Functions, Limits, RunSpec
 from turnfold.core.run.head import decode_head, encode_head
-from turnfold.effects.feed import InputMessage
-from turnfold.effects.journal import AttemptBegun, BeginAttempt, Begun, CallSaved, Resume, SaveCall, SaveStep, Step
+from turnfold.effects.feed import InputMessage, WatchFeed
+from turnfold.effects.journal import (
+    AttemptBegun,
+    BeginAttempt,
+    Begun,
+    CallSaved,
+    EndAttempt,
+    JournalFailed,
+    Resume,
+    SaveCall,
+    SaveStep,
+    Step,
+)
 from turnfold.effects.lifecycle import CancelAsked
-from turnfold.effects.model import CallModel, StreamFailed, StreamFinished
+from turnfold.effects.model import CallModel, StreamFailed, StreamFinished, UsageReported
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind
 from turnfold.effects.question import AskGuard, Correct, Verdict, VerdictGiven
 from turnfold.effects.record import CallStatus, Completion, CompletionSource, PlanTask
@@ -19,6 +30,7 @@ from turnfold.effects.transcript import (
     StopReason,
     ToolDeclaration,
     ToolResultMessage,
+    Usage,
     UserMessage,
     text_of,
 )
@@ -86,6 +98,18 @@ def test_limits_of_a_run_count_from_its_last_answer() -> None:
     assert heard(run) == ["hi", "hello", "more"]
 
 
+@pytest.mark.parametrize("limits", [Limits(tokens=150), Limits(cost=1.5)])
+def test_what_was_used_before_the_last_answer_is_free(limits: Limits) -> None:
+    functions = Functions(cost=lambda usage: usage.total / 100)
+    first = ByHand(replace(SPEC, limits=limits), functions=functions).start()
+    first.say(UsageReported(Usage(100)), *text("hello"))
+    assert first.to_the_end().outcome == Delivered("hello", 1)
+    first.messages.append(InputMessage("more", "m2"))
+    run = resumed(first)
+    run.say(UsageReported(Usage(100)), *text("again"))
+    assert run.to_the_end().outcome == Delivered("again", 2)
+
+
 def test_a_turn_of_another_execution_counts() -> None:
     first = ByHand(SPEC).start()
     first.say(*calls("look"))
@@ -138,6 +162,26 @@ def test_a_checkpoint_that_cannot_be_read_fails_the_run_and_stays(spoilt: dict[s
     assert steps(run) == []
 
 
+def test_a_checkpoint_that_cannot_be_read_stays_although_the_run_was_cancelled() -> None:
+    first = delivered()
+    spoilt = replace(left_by(first), state=b"{}")
+    run = ByHand(SPEC, resume=spoilt).start()
+    begin = run.take(BeginAttempt)
+    run.tell(CancelAsked(run.now))
+    run.tell(AttemptBegun(run.now, begin.ticket, Begun(2, spoilt)))
+    outcome = run.to_the_end().outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.CHECKPOINT
+    assert steps(run) == []
+
+
+def test_what_was_delivered_before_stands_although_the_lease_cannot_be_given_back() -> None:
+    """Decision 2: it is saved already."""
+    run = resumed(delivered())
+    run.tell(JournalFailed(run.now, run.until(EndAttempt).ticket, "disk full"))
+    assert run.to_the_end().outcome == Delivered("hello", 1)
+
+
 def test_what_a_run_shows_and_has_used_goes_on() -> None:
     plan = (PlanTask("1", "think"),)
     first = delivered()
@@ -183,6 +227,7 @@ def test_a_call_that_was_cut_off_is_settled_by_what_it_is(traits: dict[str, bool
     found = [run.until(SaveCall), run.until(SaveCall)][0]
     assert found.call.status == status
     assert (found.call.rev, found.call.completed_at) == (record.rev + 1, run.now)
+    assert not any(isinstance(effect, WatchFeed) for effect in run.asked)
 
 
 @pytest.mark.parametrize(("replayable", "void"), [(False, False), (True, True)])
@@ -220,6 +265,35 @@ def test_a_run_that_died_before_it_gave_its_value_gives_it() -> None:
     saved = resumed(first, resume=replace(left_by(first), completion=value))
     assert saved.to_the_end().outcome == Completed(value, 1)
     assert [step.outcome for step in steps(saved)] == [Completed(value, 1)]
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_value_that_was_not_given_yet_gives_way_to_newer_input_unless_it_is_fixed(fixed: bool) -> None:
+    """RT-15 and RT-23, whoever goes on with the run."""
+    first = ByHand(SPEC).start()
+    first.say(*calls("finish"))
+    first.tell(ToolControlled(first.now, first.until(RunTool).ticket, Complete(1, fixed)))
+    first.until(EndAttempt)
+    step = next(effect for effect in reversed(first.asked) if isinstance(effect, SaveStep))
+    left = left_by(first, lost=(step,))
+    assert left.outcome is None
+    first.messages.append(InputMessage("wait", "m2"))
+    run = resumed(first, resume=left)
+    if not fixed:
+        assert heard(run) == ["hi", "wait"]
+        return
+    outcome = run.to_the_end().outcome
+    assert outcome == Completed(Completion(CompletionSource.TOOL, "1", True, left.calls[0].id), 1)
+    assert [step.outcome for step in steps(run)] == [outcome]
+
+
+def test_a_fixed_value_that_was_given_is_not_saved_again() -> None:
+    first = completed(fixed=True)
+    first.messages.append(InputMessage("wait", "m2"))
+    run = resumed(first)
+    assert run.to_the_end().outcome == left_by(first).outcome
+    assert steps(run) == []
+    assert not any(isinstance(effect, WatchFeed) for effect in run.asked)
 
 
 def test_a_store_that_says_that_a_completion_failed_is_believed() -> None:

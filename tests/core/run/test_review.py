@@ -7,12 +7,14 @@ import pytest
 from turnfold.core.run import Functions, Limits, RunSpec
 from turnfold.core.run.head import decode_head
 from turnfold.effects.feed import InputMessage
-from turnfold.effects.journal import SaveStep, Step
+from turnfold.effects.journal import JournalFailed, RenewLease, SaveStep, Step
+from turnfold.effects.lifecycle import CancelAsked
 from turnfold.effects.model import CallModel
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind
 from turnfold.effects.question import (
     Accept,
     AskGuard,
+    CancelQuestion,
     Correct,
     Finish,
     QuestionCutOff,
@@ -207,3 +209,46 @@ def test_a_fallback_that_fails_in_place_of_a_rejected_text_fails_the_run() -> No
     outcome = run.to_the_end().outcome
     assert isinstance(outcome, Failed)
     assert outcome.kind is FailureKind.EXTENSION
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_a_run_that_ends_while_its_guard_thinks_withdraws_the_question(broken: bool) -> None:
+    run = guarded(lease_ms=900)
+    run.say(*text("one"))
+    asked = run.until(AskGuard)
+    if broken:
+        run.wake(run.wake_at)
+        run.tell(JournalFailed(run.now, run.take(RenewLease).ticket, "disk full"))
+    else:
+        run.tell(CancelAsked(run.now))
+    assert run.take(CancelQuestion).ticket == asked.ticket
+    run.tell(VerdictGiven(run.now, asked.ticket, Verdict()))
+    outcome = run.to_the_end().outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is (FailureKind.JOURNAL if broken else FailureKind.CANCELLED)
+    assert not run.waits_for(CancelQuestion)
+
+
+def test_a_run_that_has_used_more_corrections_than_it_may_now_has_none_left() -> None:
+    first = guarded(corrections=2)
+    for words in ("one", "two"):
+        first.say(*text(words))
+        rule(first, Correct(f"not {words}"))
+    first.until(CallModel)
+    run = resumed(first, replace(first.rules.spec, limits=Limits(corrections=1)))
+    run.say(*text("three"))
+    assert rule(run, Correct("no")).corrections_left == 0
+    outcome = run.to_the_end().outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.kind is FailureKind.GUARD_REJECTED
+
+
+def test_a_turn_that_has_taken_more_iterations_than_it_may_now_is_in_its_last() -> None:
+    first = guarded(iterations=5)
+    for _ in range(3):
+        first.say(*calls("look"))
+    first.until(CallModel)
+    run = resumed(first, replace(first.rules.spec, limits=Limits(iterations=2)))
+    request = run.until(CallModel).request
+    assert request.tools == ()
+    assert request.notice

@@ -8,7 +8,7 @@ from turnfold.effects.journal import SaveStep, Step, StepSaved
 from turnfold.effects.model import BlockDelta, BlockStarted, CallModel, Delta, DeltaKind, StreamFinished
 from turnfold.effects.outcome import Completed, Delivered
 from turnfold.effects.record import Standing
-from turnfold.effects.tool import Complete, RunTool, ToolControlled, ToolSpec
+from turnfold.effects.tool import Complete, RunTool, ToolControlled, ToolResult, ToolReturned, ToolSpec
 from turnfold.effects.transcript import StopReason, ToolDeclaration, ToolResultMessage, UserMessage, text_of
 
 from tests.core.run.byhand import ByHand, calls, text
@@ -92,6 +92,20 @@ def test_an_output_that_would_only_have_ended_the_run_is_forgotten() -> None:
     assert [view.id for view in run.snapshot.blocks] == [block.id for block in left.blocks]
     kinds = [entry.split(b'"')[1] for entry in left.logs["main"]]
     assert kinds == [b"input", b"superseded", b"input", b"output"]
+
+
+def test_a_call_that_has_started_is_not_dropped() -> None:
+    """RT-20"""
+    run = ByHand(SPEC).start()
+    watch = run.until(WatchFeed).ticket
+    run.tell(FeedWatched(run.now, watch))
+    run.say(*calls("look"))
+    tool = run.until(RunTool)
+    run.messages.append(InputMessage("wait", "m2"))
+    run.tell(InputSignalled(run.now, watch))
+    run.tell(FeedPolled(run.now, run.take(PollFeed).ticket, 2))
+    run.tell(ToolReturned(run.now, tool.ticket, ToolResult("seen")))
+    assert heard(run) == ["hi", "", "seen", "wait"]
 
 
 def test_two_dropped_calls_leave_no_gap() -> None:
