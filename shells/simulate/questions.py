@@ -98,7 +98,7 @@ def given_by(world: World, order: RunTool, behaviour: Behaviour | None) -> Answe
         case Behaviour.DETACHES:
             return ToolControlled, (Detached(f"{name} receipt {number}"),)
         case Behaviour.BABBLES:
-            return ToolControlled, (Await(object()),)
+            return ToolControlled, (Await(1j),)
         case Behaviour.COMPLETES | Behaviour.FIXES:
             value = {"value": number}
             world.witness.ends.value_given(order.invocation, value)

@@ -64,6 +64,14 @@ class Line:
     effects: tuple[Effect, ...] = ()
 
 
+def _written(event: Event) -> bytes:
+    """The event as it is written, or shown where a host gave what JSON cannot hold."""
+    try:
+        return encode_event(event)
+    except TypeError:
+        return repr(event).encode()
+
+
 class Trace:
     """Everything that happened in a world, in order."""
 
@@ -78,7 +86,7 @@ class Trace:
         """A digest of all events and effects as they are written: two runs that agree in it agree in every byte."""
         digest = blake2b(digest_size=16)
         for line in self.lines:
-            digest.update(line.event.encode() if isinstance(line.event, str) else encode_event(line.event))
+            digest.update(line.event.encode() if isinstance(line.event, str) else _written(line.event))
             for effect in line.effects:
                 digest.update(encode_effect(effect))
         return digest.hexdigest()

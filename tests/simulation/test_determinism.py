@@ -5,7 +5,9 @@ import subprocess
 import sys
 
 from hypothesis import given, settings
+from turnfold.effects.question import CallPolicy, Confirm, PolicyGiven
 from turnfold.shells.simulate import Scenario, World, run_schedule, step
+from turnfold.shells.simulate.trace import Trace
 
 from tests.simulation.demo import DEMO, troubled
 from tests.simulation.worlds import CASES, Case, case
@@ -59,3 +61,9 @@ def test_a_schedule_of_names_is_the_schedule_of_numbers_it_stands_for() -> None:
     assert again.names == told.names
     assert again.trace.digest() == told.trace.digest()
     assert "dies" in told.names
+
+
+def test_a_payload_that_json_cannot_hold_has_a_digest_too() -> None:
+    trace = Trace()
+    trace.add(1, PolicyGiven(1, 2, CallPolicy(confirm=Confirm(1j))))
+    assert trace.digest() == trace.digest()

@@ -64,7 +64,7 @@ POLICIES: tuple[CallPolicy | str | None, ...] = (
     BRIEFLY,
     TRAITS,
     CallPolicy(submit=Submit("both"), confirm=Confirm()),
-    CallPolicy(confirm=Confirm(object())),
+    CallPolicy(confirm=Confirm(1j)),
     "nobody may do that",
 )
 
