@@ -14,7 +14,7 @@ from ..effects.outcome import Completed, Delivered
 from ..effects.question import AskGuard, AskPolicy, AskReconcile
 from ..effects.record import CallStatus, Handover
 from ..effects.tool import RunTool
-from ..effects.transcript import AssistantMessage, ToolResultMessage, calls_of
+from ..effects.transcript import ZERO_USAGE, AssistantMessage, ToolResultMessage, Usage, calls_of
 from ..effects.values import replace
 from ..effects.vocabulary import Effect
 from .loop import Acting
@@ -203,14 +203,17 @@ OF_A_STATE: tuple[Callable[[RunState], bool], ...] = (
 
 
 def usage_never_decreases(before: RunState, after: RunState) -> bool:
-    """No token that was counted is forgotten (I-07)."""
-    one, two = before.process.usage, after.process.usage
-    return one is two or (
-        one.input <= two.input
-        and one.output <= two.output
-        and one.cache_read <= two.cache_read
-        and one.cache_write <= two.cache_write
-    )
+    """No token that was counted is forgotten, of whichever model (I-07)."""
+    one, two = before.process.spending, after.process.spending
+    if one is two:
+        return True
+    later = {row.key: row.usage for row in two.rows}
+    return all(_within(row.usage, later.get(row.key, ZERO_USAGE)) for row in one.rows)
+
+
+def _within(one: Usage, two: Usage) -> bool:
+    more = two - one
+    return min(more.input, more.output, more.cache_read, more.cache_write) >= 0
 
 
 def turns_never_decrease(before: RunState, after: RunState) -> bool:

@@ -5,6 +5,7 @@ from .journal import Resume
 from .outcome import Completed, Delivered, Outcome
 from .outcome_errors import error_of
 from .record import Block, Completion, PlanTask, ToolCall
+from .spending import NO_SPENDING, Spending
 from .transcript import Usage
 from .values import frozen
 
@@ -36,6 +37,8 @@ class RunResult:
     run (milliseconds since the epoch). ``calls`` are all call records of the run. ``resume`` is set by a runtime that
     kept the run in memory only, and is what goes on from there. ``changed`` names what of the agent is not as it was
     when the run was last saved (decision 35): ``instruction``, ``model``, ``tool NAME``, ``extension NAME``.
+
+    ``usage`` is all that was used over all executions, ``spending`` the same by model and purpose.
     """
 
     outcome: Outcome | None
@@ -46,6 +49,7 @@ class RunResult:
     busy_until: int | None = None
     resume: Resume | None = None
     changed: tuple[str, ...] = ()
+    spending: Spending = NO_SPENDING
 
     @property
     def completion(self) -> Completion | None:

@@ -35,10 +35,11 @@ class FailureKind(StrEnum):
 
 @frozen
 class Delivered:
-    """The run said ``text``."""
+    """The run said ``text``. ``truncated``: the model stopped at its output limit, so the text may lack its end."""
 
     text: str
     boundary: int = 0
+    truncated: bool = False
 
 
 @frozen

@@ -9,6 +9,7 @@ from typing import Any
 
 from .model import DeltaKind, Started
 from .sequence import Seq
+from .spending import Spent
 from .transcript import (
     NO_EXTRA,
     ZERO_USAGE,
@@ -48,6 +49,12 @@ class Partial:
     started: Started | None = None
     blocks: Mapping[int, OpenBlock] = {}
     usage: Usage = ZERO_USAGE
+
+    @property
+    def spent(self) -> Spent:
+        """What the answer has used so far, and whose it is."""
+        started = self.started or Started()
+        return Spent(started.provider, started.model, usage=self.usage)
 
     @property
     def message(self) -> AssistantMessage:

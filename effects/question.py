@@ -102,7 +102,8 @@ class TurnView:
     """What a guard sees of a turn.
 
     ``messages`` is the turn's claim, ``input`` what the model was last asked, ``calls`` the records of the turn, and
-    ``text`` the answer to be. ``superseded``: newer input has arrived, so the verdict cannot matter.
+    ``text`` the answer to be. ``superseded``: newer input has arrived, so the verdict cannot matter. ``truncated``: the
+    model stopped at its output limit, so the text may lack its end.
     """
 
     messages: tuple[InputMessage, ...]
@@ -112,6 +113,7 @@ class TurnView:
     superseded: bool = False
     budget_spent: bool = False
     corrections_left: int = 0
+    truncated: bool = False
 
 
 @frozen

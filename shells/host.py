@@ -5,10 +5,10 @@ from typing import Any
 
 from ..adapters.schemas import check_with_rust
 from ..core.arguments import Accepted, ToolArguments, prepare
+from ..core.extensions import Pricing
 from ..core.run import Extension, Functions, SpecError
 from ..effects.question import Guard, Policy, Reconcile
 from ..effects.tool import Tool, ToolSpec
-from ..effects.transcript import Usage
 from ..effects.values import frozen, replace
 
 __all__ = ["NO_HOST", "Host", "SchemaCheck", "reconcilers_of"]
@@ -20,19 +20,26 @@ class Host:
 
     ``guard`` reviews each text before it is delivered. ``policies`` say, per tool, what to do with a call before it
     starts (they win over a tool's own). ``fallback`` gives the value that ends a run which cannot end otherwise, from
-    the reason; ``final_notice`` is what the model is told in the last iteration of a turn. ``cost`` prices a usage, for
-    ``Limits.cost``. ``record_names`` name the records of a tool's calls. ``extensions`` are told in order.
+    the reason; ``final_notice`` is what the model is told in the last iteration of a turn. ``prices`` say what
+    tokens of a model cost, for ``Limits.cost``. ``record_names`` name the records of a tool's calls. ``extensions`` are
+    told in order.
 
-    ``fallback``, ``cost`` and ``record_names`` must be pure, for they run inside the fold.
+    ``fallback``, ``prices`` and ``record_names`` must be pure, for they run inside the fold.
     """
 
     guard: Guard | None = None
     policies: Mapping[str, Policy] = {}
     fallback: Callable[[str], Any] | None = None
     final_notice: str = ""
-    cost: Callable[[Usage], float] | None = None
+    prices: Pricing | None = None
     record_names: Mapping[str, Callable[[str], str]] = {}
     extensions: tuple[Extension, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        """Raises ``TypeError`` for prices that are none: nobody should learn that from a run that was paid for."""
+        if self.prices is not None and not callable(getattr(self.prices, "cost", None)):
+            wanted = "such as Prices, with cost(provider, model, usage)"
+            raise TypeError(f"Host.prices must be a table {wanted}, not {type(self.prices).__name__}")
 
     def policies_of(self, tools: Sequence[Tool]) -> Mapping[str, Policy]:
         """The policy of each tool that has one."""
@@ -50,7 +57,8 @@ class Host:
     def functions(self, tools: Sequence[Tool]) -> Functions:
         """What runs inside the fold; the arguments of an edited call are checked against its tool's schema."""
         checks = {tool.spec.name: SchemaCheck(tool.spec) for tool in tools}
-        return Functions(self.record_names, checks, self.fallback, self.cost)
+        cost = None if self.prices is None else self.prices.cost
+        return Functions(self.record_names, checks, self.fallback, cost)
 
     def specs(self, tools: Sequence[Tool]) -> tuple[ToolSpec, ...]:
         """The tools as the fold knows them; raises ``SpecError`` for a policy of a tool that is not there."""

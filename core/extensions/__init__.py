@@ -4,6 +4,6 @@ Read ``prices`` (what tokens cost), ``policies`` (rules for an agent's hooks), `
 Only the pure parts are here; ``shells.policies`` and ``shells.telemetry`` connect them.
 """
 
-from .prices import Price, Prices
+from .prices import Price, Prices, Pricing
 
-__all__ = ["Price", "Prices"]
+__all__ = ["Price", "Prices", "Pricing"]

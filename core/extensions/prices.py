@@ -1,13 +1,22 @@
 """What tokens cost, by model. The figures are the host's: a table shipped with the product would soon be wrong."""
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from ...effects.transcript import Usage
 from ...effects.values import field, frozen
 
-__all__ = ["Price", "Prices"]
+__all__ = ["Price", "Prices", "Pricing"]
 
 MILLION = 1_000_000
+
+
+class Pricing(Protocol):
+    """Whatever knows what tokens cost: ``Prices``, or a host's own."""
+
+    def cost(self, provider: str, model: str, usage: Usage) -> float | None:
+        """What these tokens of this model cost; ``None`` if there is no telling. It must be pure."""
+        ...
 
 
 @frozen

@@ -54,7 +54,7 @@ def _stop_model(state: RunState) -> RunState:
         return state
     model = replace(state.model, wanted=False, until=0)
     if model.ticket is not None:
-        model = replace(model, ticket=None, withdrawn=model.ticket, late=phase.partial.usage)
+        model = replace(model, ticket=None, withdrawn=model.ticket, late=phase.partial.spent)
     text = "".join(state.process.candidate).strip()
     state = withdraw(replace(state, model=model))
     return keep_text(state, text, Standing.BROKEN_OFF) if text else state
@@ -111,7 +111,8 @@ def _result(state: RunState, outcome: Outcome) -> RunResult:
     process = state.process
     return RunResult(
         outcome=outcome,
-        usage=process.usage,
+        usage=process.spending.total,
+        spending=process.spending,
         blocks=tuple(process.blocks),
         calls=(*process.calls, *(live.record for live in state.batch.live.values())),
         plan=process.plan,

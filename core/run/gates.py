@@ -5,6 +5,7 @@ came; so a resume, which begins with nothing in flight, passes the same gates.
 """
 
 from ...effects.outcome import Completed, Delivered, FailureKind, Suspended
+from ...effects.spending import Spent
 from ...effects.values import replace
 from ..loop import Acting
 from .calls import stop_late_calls
@@ -34,7 +35,7 @@ from .phases import (
 from .records import waiting
 from .recovery import tell_restored
 from .saving import saved, want
-from .spec import Rules
+from .spec import Cost, Rules
 from .state import RunState
 from .superseding import drop_batch, supersede
 from .turns import close_batch, iterate, next_iteration, on_model_silent
@@ -183,19 +184,27 @@ def _looping(state: RunState, phase: Looping, rules: Rules) -> RunState:
 
 def _within_budget(state: RunState, rules: Rules) -> RunState:
     """The model is asked only while the run may still use tokens and money."""
-    limits, used, base = rules.spec.limits, state.process.usage, state.goal.base
-    if limits.tokens and used.total - base.total >= limits.tokens:
+    limits, used = rules.spec.limits, state.process.spending.since(state.goal.base)
+    if limits.tokens and used.total.total >= limits.tokens:
         return fail(state, rules, FailureKind.BUDGET, f"the run used its {limits.tokens} tokens")
     cost = rules.functions.cost
     if not limits.cost or cost is None:
         return state
     try:
-        spent = cost(used) - cost(base)
+        spent = sum(_priced(cost, row) for row in used.rows)
     except Exception as error:
         return fail(state, rules, FailureKind.EXTENSION, f"the cost of the run is unknown: {error}")
     if spent >= limits.cost:
         return fail(state, rules, FailureKind.BUDGET, f"the run cost {spent:g} and may cost {limits.cost:g}")
     return state
+
+
+def _priced(cost: Cost, row: Spent) -> float:
+    price = cost(row.provider, row.model, row.usage)
+    if price is None:
+        who = f"{row.provider}/{row.model}" if row.provider and row.model else row.provider or row.model
+        raise LookupError(f"there is no price for the tokens of {who or 'a model that did not say which it is'}")
+    return price
 
 
 def _between_iterations(state: RunState, phase: BetweenIterations, rules: Rules) -> RunState:
@@ -232,14 +241,14 @@ def _concluding(state: RunState, phase: Concluding, rules: Rules) -> RunState:
         return state
     newer = newer_input(state)
     if active is None and phase.text and rules.spec.guarded and not phase.reviewed:
-        return replace(state, turn=replace(state.turn, phase=Reviewing(phase.text, newer)))
+        return replace(state, turn=replace(state.turn, phase=Reviewing(phase.text, newer, phase.cut)))
     if newer:
         return supersede(state, phase.text, rules)
     if active is not None:
         return close_run(state, rules, Completed(active, state.feed.claimed))
     if not phase.text:
         return fail(state, rules, FailureKind.EMPTY_RESPONSE, "the model said nothing, twice")
-    return close_run(state, rules, Delivered(phase.text, state.feed.claimed))
+    return close_run(state, rules, Delivered(phase.text, state.feed.claimed, phase.cut))
 
 
 def _rerunning(state: RunState, phase: Rerunning) -> RunState:

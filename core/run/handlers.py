@@ -33,14 +33,15 @@ from ...effects.model import (
     ModelBroke,
     ModelCutOff,
     ModelStreamed,
+    Started,
     StreamFailed,
     StreamFinished,
     UsageReported,
 )
 from ...effects.outcome import FailureKind
 from ...effects.question import PolicyGiven, QuestionCutOff, QuestionFailed, Reconciled, VerdictGiven
+from ...effects.spending import Spent
 from ...effects.tool import ToolControlled, ToolCutOff, ToolFailed, ToolReturned
-from ...effects.transcript import ZERO_USAGE
 from ...effects.values import frozen, replace
 from . import calls, decisions, dispatch, ending, inputs, review, saving, turns
 from .phases import Beginning, Closing, LeaseHeld, LeaseRenewing, NoStep, Opening, SavingStep, Unwatched
@@ -234,13 +235,16 @@ def on_withdrawn_model(
     """What a withdrawn call still says counts for its usage and for nothing else."""
     late, over = state.model.late, True
     if isinstance(event, ModelStreamed):
-        reports = [delta.usage for delta in event.deltas if isinstance(delta, UsageReported)]
-        late = reports[-1] if reports else late
+        for delta in event.deltas:
+            if isinstance(delta, UsageReported):
+                late = replace(late, usage=delta.usage)
+            elif isinstance(delta, Started) and not (late.provider or late.model):
+                late = replace(late, provider=delta.provider, model=delta.model)
         over = bool(event.deltas) and isinstance(event.deltas[-1], StreamFinished | StreamFailed)
     if not over:
         return replace(state, model=replace(state.model, late=late))
-    process = replace(state.process, usage=state.process.usage + late)
-    return replace(state, process=process, model=replace(state.model, withdrawn=None, late=ZERO_USAGE))
+    process = replace(state.process, spending=state.process.spending.plus(late))
+    return replace(state, process=process, model=replace(state.model, withdrawn=None, late=Spent()))
 
 
 def on_call_saved(state: RunState, event: CallSaved, rules: Rules, subject: str) -> RunState:

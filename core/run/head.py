@@ -3,17 +3,23 @@
 import attrs
 import msgspec
 
-from ...effects.transcript import ZERO_USAGE, DecodeError, Usage
+from ...effects.spending import Spending, Spent
+from ...effects.transcript import DecodeError, Usage
 from ...effects.values import frozen
 
 HEAD_VERSION = 1
+
+
+Row = tuple[str, str, str, int, int, int, int, int]
+"""A row of a spending: provider, model, purpose, and the parts of the usage in their order."""
 
 
 @frozen
 class Head:
     """Where a run is: turns and iterations taken, the bounds of its last claim, and whether its answer was delivered.
 
-    ``corrections``, ``charged``, ``base`` and ``spent_ms`` are those of the run's goal.
+    ``corrections``, ``charged``, ``base`` and ``spent_ms`` are those of the run's goal, ``spent`` is what its models
+    have used. Heads written before models were told apart have no ``spent``, and a mere sum as their ``base``.
     """
 
     version: int = HEAD_VERSION
@@ -24,8 +30,9 @@ class Head:
     delivered: bool = False
     corrections: int = 0
     charged: int = 0
-    base: Usage = ZERO_USAGE
+    base: tuple[Row, ...] | Usage = ()
     spent_ms: int = 0
+    spent: tuple[Row, ...] = ()
 
 
 _NAMES = tuple(attribute.name for attribute in attrs.fields(Head))
@@ -36,7 +43,7 @@ _version = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 def encode_head(head: Head) -> bytes:
     """The head as compact JSON, without what is as it is at the start."""
-    told = {name: value for name in _NAMES if (value := getattr(head, name)) and value != ZERO_USAGE}
+    told = {name: value for name in _NAMES if (value := getattr(head, name))}
     return _encoder.encode(told)
 
 
@@ -49,3 +56,24 @@ def decode_head(raw: bytes) -> Head:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DecodeError(f"it cannot be read: {error}") from error
+
+
+def rows_of(spending: Spending) -> tuple[Row, ...]:
+    """A spending as it is stored."""
+    return tuple((row.provider, row.model, row.purpose, *_parts_of(row.usage)) for row in spending.rows)
+
+
+def spending_of(stored: tuple[Row, ...] | Usage) -> Spending:
+    """A spending as it was stored; a mere sum is nobody's."""
+    if isinstance(stored, Usage):
+        return Spending().plus(Spent(usage=stored))
+    return Spending(tuple(Spent(*row[:3], Usage(*row[3:])) for row in stored))
+
+
+def spent_so_far(head: Head, usage: Usage) -> Spending:
+    """What a run has used by a head; where that does not tell models apart, nobody's usage that was stored with it."""
+    return spending_of(head.spent or usage)
+
+
+def _parts_of(usage: Usage) -> tuple[int, int, int, int, int]:
+    return usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning

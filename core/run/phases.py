@@ -102,21 +102,24 @@ class BetweenIterations:
 class Concluding:
     """The turn ends with ``text``, or with the active completion where there is one.
 
-    Its step is saved, then a fresh poll says whether it is delivered; ``reviewed``: the guard has accepted the text.
+    Its step is saved, then a fresh poll says whether it is delivered; ``reviewed``: the guard has accepted the text;
+    ``cut``: the model stopped at its output limit.
     """
 
     text: str
     mark: int
     poll: int | None = None
     reviewed: bool = False
+    cut: bool = False
 
 
 @region
 class Reviewing:
-    """The guard reviews ``text``; ``ticket`` is its question once that is asked."""
+    """The guard reviews ``text``, which may be ``cut`` off; ``ticket`` is its question once that is asked."""
 
     text: str
     superseded: bool
+    cut: bool = False
     ticket: int | None = None
 
 

@@ -10,14 +10,14 @@ from ...effects.journal import AttemptBegun, Resume
 from ...effects.outcome import Completed, Delivered, FailureKind
 from ...effects.record import CallStatus, CompletionSource, ToolCall
 from ...effects.sequence import Seq
-from ...effects.transcript import AssistantMessage, CallPart, DecodeError, calls_of, text_of
+from ...effects.transcript import AssistantMessage, CallPart, DecodeError, StopReason, calls_of, text_of
 from ...effects.values import replace
 from ..loop import Acting, Item, Loop, rest
 from .calls import by_traits, never_started, put, show_result
 from .ending import fail
 from .extension import CallOutcome, Origin
 from .fingerprint import changes
-from .head import Head, decode_head
+from .head import Head, decode_head, spending_of, spent_so_far
 from .keys import Keys
 from .log import Entry, EntryKind, decode_entry
 from .observing import begin_extensions, observe, restore_extensions
@@ -78,7 +78,8 @@ def _compare_agent(state: RunState, resume: Resume, rules: Rules) -> RunState:
 
 def _remember(state: RunState, resume: Resume, head: Head, entries: list[Entry], seen: Keys) -> RunState:
     context, passing = _context(entries)
-    process = replace(state.process, blocks=Seq(resume.blocks), usage=resume.usage, plan=resume.plan)
+    spending = spent_so_far(head, resume.usage)
+    process = replace(state.process, blocks=Seq(resume.blocks), spending=spending, plan=resume.plan)
     records = {call.id: call for call in resume.calls}
     turn = replace(state.turn, turns=head.turns, iterations=head.iterations, passing=passing)
     state = replace(
@@ -86,7 +87,7 @@ def _remember(state: RunState, resume: Resume, head: Head, entries: list[Entry],
         loop=Loop(context),
         process=process,
         turn=turn,
-        goal=Goal(resume.completion, head.corrections, head.charged, head.base, head.spent_ms),
+        goal=Goal(resume.completion, head.corrections, head.charged, spending_of(head.base), head.spent_ms),
         saving=Saving(log=LogTail(stored=len(entries), keep=len(entries), head=head)),
         feed=replace(state.feed, seen=seen),
     )
@@ -135,7 +136,8 @@ def _continue(state: RunState, resume: Resume, head: Head, entries: list[Entry],
         return _with_batch(state, resume, entries, message, rules)
     # A guard's value, or a fallback's, stands in for the text.
     text = "" if state.goal.active is not None else text_of(message).strip()
-    return _go_on(state, resume, entries, Concluding(text, state.saving.mark), replay)
+    concluding = Concluding(text, state.saving.mark, cut=message.stop is StopReason.LENGTH)
+    return _go_on(state, resume, entries, concluding, replay)
 
 
 def _delivered(
@@ -146,12 +148,12 @@ def _delivered(
     A failure that was saved since, of a turn that came to nothing, binds nobody. A value that newer input may supersede
     leaves no trace in the context of what follows.
     """
-    outcome, base = resume.outcome, resume.usage
+    outcome, base = resume.outcome, state.process.spending
     active = state.goal.active
     if not isinstance(outcome, Delivered | Completed):
-        base, boundary = head.base, state.feed.claimed
-        text = text_of(message).strip()
-        outcome = Delivered(text, boundary) if active is None else Completed(active, boundary)
+        base, boundary = spending_of(head.base), state.feed.claimed
+        text, cut = text_of(message).strip(), message.stop is StopReason.LENGTH
+        outcome = Delivered(text, boundary, cut) if active is None else Completed(active, boundary)
     goal = Goal(active if active is not None and active.fixed else None, base=base)
     state = replace(state, turn=replace(state.turn, turns=0), goal=goal)
     if active is not None and not active.fixed and active.source is not CompletionSource.FALLBACK:

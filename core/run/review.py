@@ -28,6 +28,7 @@ def turn_view(state: RunState, phase: Reviewing, rules: Rules) -> TurnView:
         calls=tuple(state.process.calls[state.turn.first_call :]),
         text=phase.text,
         superseded=phase.superseded,
+        truncated=phase.cut,
         budget_spent=spent,
         corrections_left=corrections_left(state, rules),
     )
@@ -74,7 +75,7 @@ def _rule(state: RunState, phase: Reviewing, verdict: Verdict, rules: Rules) -> 
     mark = state.saving.mark
     match verdict.ruling:
         case Accept():
-            return _turn(state, Concluding(phase.text, mark, reviewed=True))
+            return _turn(state, Concluding(phase.text, mark, reviewed=True, cut=phase.cut))
         case Correct(prompt=prompt):
             return _correct(state, phase, clean_text(prompt), rules)
         case Finish(value=value, fixed=fixed):

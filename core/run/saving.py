@@ -9,7 +9,7 @@ from ...effects.outcome import Completed, Delivered
 from ...effects.record import Block, ToolCall
 from ...effects.transcript import Sealed
 from ...effects.values import replace
-from .head import Head, encode_head
+from .head import Head, encode_head, rows_of
 from .log import Entry, EntryKind, encode_entry
 from .phases import NoStep, SavingStep
 from .state import Extended, RunState, Saving
@@ -85,7 +85,7 @@ def _head(state: RunState) -> Head:
         claimed=feed.claimed,
         corrections=goal.corrections,
         charged=goal.charged,
-        base=goal.base,
+        base=rows_of(goal.base),
         spent_ms=_spent(state),
     )
 
@@ -149,10 +149,11 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
     if saving.seen:
         logs["seen"] = LogChange(len(state.feed.seen) - len(log.keys) - len(saving.seen), saving.seen)
     delivered = log.head.delivered or isinstance(saving.outcome, Delivered | Completed)
-    head = replace(log.head, delivered=delivered, spent_ms=_spent(state))
+    spent = rows_of(state.process.spending)
+    head = replace(log.head, delivered=delivered, spent_ms=_spent(state), spent=spent)
     if log.head.delivered:
         # The turn after an answer came to nothing; what it used counts since that answer all the same (decision 41).
-        head = replace(head, base=state.goal.base)
+        head = replace(head, base=rows_of(state.goal.base))
     changes = Changes(
         blocks=tuple(sorted(saving.blocks.values(), key=_position)),
         calls=tuple(saving.calls.values()),
@@ -164,7 +165,7 @@ def build_step(state: RunState, ticket: int) -> tuple[RunState, SaveStep]:
         logs=logs,
         values=values,
         changes=changes,
-        usage=state.process.usage,
+        usage=state.process.spending.total,
         completion=state.goal.active,
         outcome=saving.outcome,
     )

@@ -94,20 +94,24 @@ class RunSpec:
     retries: Retries = DEFAULT_RETRIES
 
 
+Cost = Callable[[str, str, Usage], float | None]
+"""What tokens cost, from the provider and the model that used them; ``None`` where there is no telling."""
+
+
 @frozen
 class Functions:
     """The host's pure functions; one that raises ends the run as failed.
 
     ``record_names`` gives, per tool, the name its records carry, from the raw arguments. ``checks`` says, per tool,
     what is wrong with arguments (nothing: an empty text). ``fallback`` gives the value that ends a run which cannot end
-    otherwise, from the reason: ``corrections_exhausted``, ``budget_exhausted`` or ``guard_rejected``. ``cost`` is the
-    price of a usage.
+    otherwise, from the reason: ``corrections_exhausted``, ``budget_exhausted`` or ``guard_rejected``. ``cost`` says
+    what tokens of a model cost (nothing: there is no telling).
     """
 
     record_names: Mapping[str, Callable[[str], str]] = {}
     checks: Mapping[str, Callable[[Mapping[str, Any]], str]] = {}
     fallback: Callable[[str], Any] | None = None
-    cost: Callable[[Usage], float] | None = None
+    cost: Cost | None = None
 
 
 NO_FUNCTIONS = Functions()
@@ -154,7 +158,7 @@ def rules_for(
             raise SpecError(f"an extension {problem}; give each a name of its own")
     _check_limits(spec)
     if spec.limits.cost and functions.cost is None:
-        raise SpecError("the cost is limited, but nothing says what tokens cost; give the run a cost function")
+        raise SpecError("the cost is limited, but nothing says what tokens cost; give the run prices")
     for what, given in (("record names", functions.record_names), ("checks", functions.checks)):
         unknown = set(given) - set(tools)
         if unknown:

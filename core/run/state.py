@@ -13,7 +13,7 @@ from ...effects.feed import InputMessage
 from ...effects.outcome import Outcome
 from ...effects.record import Block, BlockKind, Completion, PlanTask, ToolCall
 from ...effects.sequence import Seq
-from ...effects.transcript import ZERO_USAGE, Usage
+from ...effects.spending import NO_SPENDING, Spending, Spent
 from ...effects.values import field, region
 from ..loop import Loop
 from .head import Head
@@ -62,7 +62,7 @@ class Goal:
     active: Completion | None = None
     corrections: int = 0
     charged: int = 0
-    base: Usage = ZERO_USAGE
+    base: Spending = NO_SPENDING
     spent_ms: int = 0
 
 
@@ -95,7 +95,7 @@ class ModelRegion:
     withdrawn: int | None = None
     cancelled: bool = False
     call_id: str = ""
-    late: Usage = ZERO_USAGE
+    late: Spent = Spent()
     tries: int = 0
     retry_at: int = 0
     until: int = 0
@@ -142,13 +142,14 @@ class StreamedBlock:
 class Process:
     """The blocks in order, and the answer under way by provider index.
 
-    ``candidate`` is the text that viewers see as the answer to be; ``calls`` are the records of closed batches.
+    ``candidate`` is the text that viewers see as the answer to be; ``calls`` are the records of closed batches,
+    ``spending`` is what the models have used so far.
     """
 
     blocks: Seq[Block] = field(factory=Seq)
     streamed: Mapping[int, StreamedBlock] = {}
     candidate: Seq[str] = field(factory=Seq)
-    usage: Usage = ZERO_USAGE
+    spending: Spending = NO_SPENDING
     plan: tuple[PlanTask, ...] = ()
     calls: Seq[ToolCall] = field(factory=Seq)
 

@@ -1,6 +1,6 @@
-"""What can be read of a stored run without executing it: which tool a call is of, and what its arguments must be.
+"""What can be read of a stored run without executing it: of a call its tool and what its arguments must be; the spending.
 
-For whoever decides about a call while nobody executes its run.
+For whoever looks at a run, or decides about a call, while nobody executes it.
 """
 
 from collections.abc import Mapping
@@ -8,8 +8,10 @@ from typing import Any
 
 from ...effects.journal import Resume
 from ...effects.record import ToolCall
+from ...effects.spending import NO_SPENDING, Spending
 from ...effects.transcript import AssistantMessage, calls_of
 from .fingerprint import schema_of
+from .head import decode_head, spent_so_far
 from .log import decode_entry
 
 
@@ -32,3 +34,8 @@ def arguments_schema(resume: Resume, call: ToolCall) -> Mapping[str, Any] | None
     """
     agent = resume.values.get("agent")
     return None if agent is None else schema_of(agent, tool_of(resume, call))
+
+
+def spent_by(resume: Resume) -> Spending:
+    """What the run has used, by model and purpose. Raises ``DecodeError``."""
+    return NO_SPENDING if resume.state is None else spent_so_far(decode_head(resume.state), resume.usage)

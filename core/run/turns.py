@@ -6,6 +6,7 @@ from ...effects.model import ModelBroke, ModelCutOff, ModelStreamed, StreamFaile
 from ...effects.outcome import FailureKind
 from ...effects.record import Block, BlockKind, CallStatus, ToolCall
 from ...effects.sequence import Seq
+from ...effects.spending import Spent
 from ...effects.transcript import (
     AssistantMessage,
     CallPart,
@@ -13,7 +14,6 @@ from ...effects.transcript import (
     ModelError,
     Sealed,
     StopReason,
-    Usage,
     calls_of,
     clean_text,
     text_of,
@@ -95,7 +95,8 @@ def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> Ru
     assert isinstance(phase, Asking)
     state = replace(state, model=replace(state.model, ticket=None, until=0))
     message = message_of(phase.partial, terminal, state.clock.now)
-    return _on_output(_count(state, message.usage), message, rules)
+    state = _count(state, Spent(message.provider, message.model, usage=message.usage))
+    return _on_output(state, message, rules)
 
 
 def _expect_more(state: RunState, rules: Rules) -> RunState:
@@ -116,7 +117,7 @@ def on_model_silent(state: RunState, rules: Rules) -> RunState:
     begun = bool(phase.partial.blocks)
     text = "the model stopped in the middle of its answer" if begun else "the model did not begin to answer in time"
     model = state.model
-    model = replace(model, ticket=None, withdrawn=model.ticket, cancelled=False, late=phase.partial.usage, until=0)
+    model = replace(model, ticket=None, withdrawn=model.ticket, cancelled=False, late=phase.partial.spent, until=0)
     return _model_failure(replace(state, model=model), ModelError(ErrorKind.TIMEOUT, text), rules)
 
 
@@ -135,7 +136,7 @@ def _answered(state: RunState) -> RunState:
     """The call in flight has given its last answer, without an output: its usage counts all the same."""
     phase = state.loop.phase
     assert isinstance(phase, Asking)
-    return _count(replace(state, model=replace(state.model, ticket=None, until=0)), phase.partial.usage)
+    return _count(replace(state, model=replace(state.model, ticket=None, until=0)), phase.partial.spent)
 
 
 def _on_output(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
@@ -175,7 +176,8 @@ def _accept_text(state: RunState, message: AssistantMessage, rules: Rules) -> Ru
         loop=accept(state.loop, message, item),
     )
     state, mark = record_output(state, Entry(EntryKind.OUTPUT, (item,)), blocks, ())
-    return replace(state, turn=replace(state.turn, phase=Concluding(text_of(message).strip(), mark)))
+    cut = message.stop is StopReason.LENGTH
+    return replace(state, turn=replace(state.turn, phase=Concluding(text_of(message).strip(), mark, cut=cut)))
 
 
 def _accept_calls(state: RunState, message: AssistantMessage, rules: Rules) -> RunState:
@@ -248,8 +250,8 @@ def _add_blocks(state: RunState, blocks: tuple[Block, ...]) -> RunState:
     return replace(state, process=replace(state.process, blocks=state.process.blocks.extend(blocks)))
 
 
-def _count(state: RunState, usage: Usage) -> RunState:
-    return replace(state, process=replace(state.process, usage=state.process.usage + usage))
+def _count(state: RunState, spent: Spent) -> RunState:
+    return replace(state, process=replace(state.process, spending=state.process.spending.plus(spent)))
 
 
 def _model_failure(state: RunState, error: ModelError, rules: Rules) -> RunState:

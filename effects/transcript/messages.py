@@ -122,6 +122,16 @@ class Usage:
             self.reasoning + other.reasoning,
         )
 
+    def __sub__(self, other: "Usage") -> "Usage":
+        """What is more here than in ``other``, which must not be larger in any part."""
+        return Usage(
+            self.input - other.input,
+            self.cache_read - other.cache_read,
+            self.cache_write - other.cache_write,
+            self.output - other.output,
+            self.reasoning - other.reasoning,
+        )
+
 
 ZERO_USAGE = Usage()
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeGuard
 
 from ...core.run import Fold, RunState
+from ...core.run.head import Head, decode_head, spent_so_far
 from ...effects.clock import WakeAt
 from ...effects.display import DisplayDelta, Operation, Snapshot, apply_delta
 from ...effects.feed import ClaimInput, FeedPolled, InputClaimed, PollFeed, WatchFeed
@@ -19,11 +20,13 @@ from ...effects.journal import (
     StepSaved,
 )
 from ...effects.lifecycle import Publish, RunEnded, RunResult
-from ...effects.model import CallModel, CancelModel, ModelStreamed, UsageReported
+from ...effects.model import CallModel, CancelModel, Delta, ModelStreamed, Started, UsageReported
 from ...effects.question import AskGuard, AskPolicy, AskReconcile, CancelQuestion
 from ...effects.record import CallStatus, Handover, ToolCall
+from ...effects.spending import NO_SPENDING, Spent
 from ...effects.tool import CancelTool, RunTool
 from ...effects.transcript import ZERO_USAGE, Usage
+from ...effects.values import replace
 from ...effects.vocabulary import Effect, Event
 from .outputs import Output
 
@@ -83,7 +86,8 @@ class Executor:
         self.claimed = 0
         self.latest = 0
         self.asked_model = 0
-        self.usage: dict[int, Usage] = {}
+        self.used: dict[int, Spent] = {}
+        self._before = NO_SPENDING
         self.fresh = False
         self._fresh_polls: set[int] = set()
         self.told: dict[str, ToolCall] = {}
@@ -119,19 +123,18 @@ class Executor:
     def hear(self, event: Event) -> None:
         """Note what an event tells it that the world must remember.
 
-        ``usage`` is what was stored before (ticket 0), and what the model last reported in each call. ``fresh`` is
+        ``used`` is what the model last reported in each call. ``fresh`` is
         whether it knows of all input that was there when its last write was acknowledged: by a poll that was asked
         afterwards, or by a claim.
         """
         match event:
             case AttemptBegun(begun=begun):
                 self.attempt = begun.attempt
-                self.usage[0] = begun.resume.usage
+                head = Head() if begun.resume.state is None else decode_head(begun.resume.state)
+                self._before = spent_so_far(head, begun.resume.usage)
                 self._write_acknowledged()
             case ModelStreamed(ticket=ticket, deltas=deltas):
-                for delta in deltas:
-                    if isinstance(delta, UsageReported):
-                        self.usage[ticket] = delta.usage
+                self._note_usage(ticket, deltas)
             case StepSaved():
                 self._write_acknowledged()
             case CallSaved(call=call):
@@ -150,10 +153,22 @@ class Executor:
         self.fresh = False
         self._fresh_polls.clear()
 
+    def _note_usage(self, ticket: int, deltas: tuple[Delta, ...]) -> None:
+        for delta in deltas:
+            used = self.used.get(ticket, Spent())
+            if isinstance(delta, UsageReported):
+                self.used[ticket] = replace(used, usage=delta.usage)
+            elif isinstance(delta, Started):
+                self.used[ticket] = replace(used, provider=delta.provider, model=delta.model)
+
     @property
-    def spent(self) -> Usage:
-        """All tokens the run has used, as far as this execution was told."""
-        return sum(self.usage.values(), ZERO_USAGE)
+    def spent(self) -> dict[tuple[str, str, str], Usage]:
+        """All tokens the run has used, as far as this execution was told, by model and purpose."""
+        spent: dict[tuple[str, str, str], Usage] = {}
+        for row in (*self._before.rows, *self.used.values()):
+            if row.usage != ZERO_USAGE:
+                spent[row.key] = spent.get(row.key, ZERO_USAGE) + row.usage
+        return spent
 
     def settled(self, ticket: int) -> None:
         """The last answer to an order is in."""

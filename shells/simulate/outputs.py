@@ -64,7 +64,8 @@ class Output:
         return isinstance(self.terminal, StreamFinished) and self.terminal.stop is StopReason.LENGTH
 
 
-_STARTED = Started(model="simulated")
+_STARTED = Started(provider="simulated", model="large")
+_CHEAP = Started(provider="simulated", model="small")
 _USAGE = UsageReported(Usage(10, 0, 0, 2))
 
 
@@ -76,13 +77,13 @@ def says(text: str, thought: str = "") -> Output:
 
 def calls(*wanted: tuple[str, str], text: str = "", thought: str = "", ids: tuple[str, ...] = ()) -> Output:
     """Calls, as (tool, arguments as text), after some text and thought; ``ids`` are the provider's, "1", "2" … if not
-    given.
+    given. Another model writes them than writes the texts, so that a run has more than one to pay for.
     """
     deltas = _thinking(thought) + _text(text, 1)
     for place, (name, arguments) in enumerate(wanted):
         call_id = ids[place] if place < len(ids) else str(place + 1)
         deltas += (BlockStarted(place + 2, DeltaKind.CALL, call_id, name), BlockDelta(place + 2, arguments))
-    return Output((_STARTED, *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
+    return Output((_CHEAP, *deltas, _USAGE, StreamFinished(StopReason.TOOL_USE)))
 
 
 def says_nothing(thought: str = "") -> Output:

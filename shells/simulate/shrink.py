@@ -7,7 +7,7 @@ steps, fewer troubles, a shorter script. What is left is what a person has to re
 
 from collections.abc import Iterator, Sequence
 
-from ...core.run import Fold
+from ...core.run import Fold, SpecError
 from ...effects.values import replace
 from .outputs import Output, calls, says
 from .promises import PromiseBroken
@@ -66,7 +66,10 @@ class _Shrinking:
     def _try(self, scenario: Scenario, story: Story) -> bool:
         """Whether the promise is broken there too; then that is the smallest so far."""
         self.runs += 1
-        again = _broken(scenario, story, self.fold, self.watch) if self.runs <= MAX_RUNS else None
+        try:
+            again = _broken(scenario, story, self.fold, self.watch) if self.runs <= MAX_RUNS else None
+        except SpecError:
+            return False  # a limit of cost, without what tokens cost
         if again is None or again.promise != self.found.promise:
             return False
         self.scenario, self.found = scenario, again

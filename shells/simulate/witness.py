@@ -197,8 +197,9 @@ class Witness:
                     raise Complaint("a run fails only for what happened to it", f"{kind.value}: {failed.message}")
             case _:
                 raise Complaint("every end is named")
-        if result.usage != executor.spent:
-            raise Complaint("every token that was reported is counted once", f"{result.usage}, not {executor.spent}")
+        counted = {row.key: row.usage for row in result.spending.rows}
+        if counted != executor.spent or result.usage != result.spending.total:
+            raise Complaint("every token that was reported is counted once", f"{counted}, not {executor.spent}")
         self._check_screen(executor, result)
         if executor.attempt == stored.attempt and not executor.blamed & {"journal", "stale"}:
             self._check_result(result, stored)

@@ -38,7 +38,8 @@ from turnfold.effects.journal import CallSaved
 from turnfold.effects.outcome import Completed, Delivered, Outcome
 from turnfold.effects.question import CallPolicy
 from turnfold.effects.record import CallDecision, CallStatus
-from turnfold.effects.transcript import ModelError, Usage
+from turnfold.effects.spending import NO_SPENDING, Spent
+from turnfold.effects.transcript import ModelError
 from turnfold.effects.values import replace
 from turnfold.shells.simulate import PromiseBroken, Watch, run_schedule, shrink
 
@@ -206,8 +207,17 @@ def viewers_keep_what_was_withdrawn(patch: Patch) -> None:
 
 @rule
 def tokens_are_forgotten(patch: Patch) -> None:
-    def count(state: RunState, usage: Usage) -> RunState:
-        return replace(state, process=replace(state.process, usage=usage))
+    def count(state: RunState, spent: Spent) -> RunState:
+        return replace(state, process=replace(state.process, spending=NO_SPENDING.plus(spent)))
+
+    patch.setattr(turns, "_count", count)
+
+
+@rule
+def tokens_are_nobodys(patch: Patch) -> None:
+    def count(state: RunState, spent: Spent) -> RunState:
+        spending = state.process.spending.plus(replace(spent, model=""))
+        return replace(state, process=replace(state.process, spending=spending))
 
     patch.setattr(turns, "_count", count)
 

@@ -8,7 +8,8 @@ from turnfold.effects.journal import SaveStep, Step
 from turnfold.effects.model import CallModel, ModelRequest
 from turnfold.effects.record import Completion, CompletionSource
 from turnfold.effects.sequence import Seq
-from turnfold.effects.transcript import ZERO_USAGE, AssistantMessage, CallPart, UserMessage
+from turnfold.effects.spending import NO_SPENDING
+from turnfold.effects.transcript import AssistantMessage, CallPart, UserMessage
 from turnfold.effects.values import replace
 from turnfold.effects.vocabulary import Effect
 from turnfold.shells.simulate import Scenario, World, calls, says, step
@@ -71,7 +72,7 @@ STATES: dict[str, RunState] = {
 }
 
 MOVES: dict[str, tuple[RunState, RunState]] = {
-    "usage_never_decreases": (CONCLUDING, region(CONCLUDING, "process", usage=ZERO_USAGE)),
+    "usage_never_decreases": (CONCLUDING, region(CONCLUDING, "process", spending=NO_SPENDING)),
     "turns_never_decrease": (ASKING, region(ASKING, "turn", turns=0)),
     "corrections_never_decrease": (region(ASKING, "goal", corrections=1), ASKING),
     "a_fixed_value_stays": (

@@ -14,7 +14,7 @@ from turnfold.effects.feed import InputMessage
 from turnfold.effects.model import BlockDelta, BlockEnded, BlockStarted, Delta, DeltaKind, Started, StreamFinished
 from turnfold.effects.question import CallPolicy, Confirm, Correct, Finish, Submit
 from turnfold.effects.tool import ToolSpec
-from turnfold.effects.transcript import ErrorKind, StopReason, ToolDeclaration
+from turnfold.effects.transcript import ErrorKind, StopReason, ToolDeclaration, Usage
 from turnfold.effects.values import frozen
 from turnfold.shells.simulate import (
     NO_TROUBLE,
@@ -100,7 +100,7 @@ def case(tape: bytes) -> Case:
         policies=policies(setting),
         knowledge=pick(setting[14], KNOWLEDGE),
         reviews=tuple(review(place, setting[18 + place]) for place in range(pick(setting[17], [0, 0, 0, 1, 2, 3]))),
-        functions=Functions(fallback=pick(setting[16], [None, None, None, because, raises])),
+        functions=Functions(fallback=pick(setting[16], [None, None, None, because, raises]), cost=price),
         extensions=pick(setting[21], [(), (Counter(),)]),
         troubles=troubles(setting[8], setting[9]),
     )
@@ -112,7 +112,8 @@ def spec(setting: bytes) -> RunSpec:
     """The run: its tools, limits and retries."""
     iterations, turns = pick(setting[1], [(20, 0), (20, 0), (2, 0), (20, 2)])
     tool_ms, model_ms = pick(setting[23], [(0, 0), (0, 0), (15, 0), (0, 5_000), (2_000, 9_000)])
-    tokens, cost, run_ms = pick(setting[24], [(0, 0.0, 0)] * 9 + [(30, 0.0, 0), (0, 0.0, 25), (0, 0.0, 45_000)])
+    bounds = [(0, 0.0, 0)] * 8 + [(0, 20.0, 0), (30, 0.0, 0), (0, 0.0, 25), (0, 0.0, 45_000)]
+    tokens, cost, run_ms = pick(setting[24], bounds)
     return RunSpec(
         "run",
         tools=tools(setting[2] % 3 == 1, setting[15]),
@@ -131,6 +132,11 @@ def spec(setting: bytes) -> RunSpec:
         discard_undelivered=bool(setting[3] % 2),
         retries=Retries(times=pick(setting[25], [2, 2, 0, 1])),
     )
+
+
+def price(provider: str, model: str, usage: Usage) -> float:
+    """A token of the large model costs twice what one of the others does."""
+    return usage.total * (2 if model == "large" else 1)
 
 
 KNOWLEDGE: tuple[dict[str, Knowledge], ...] = (

@@ -15,6 +15,7 @@ from turnfold.effects.model import (
     DeltaKind,
     ModelCutOff,
     ModelStreamed,
+    Started,
     UsageReported,
 )
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
@@ -50,16 +51,59 @@ def test_the_model_is_asked_while_tokens_are_left(tokens: int, enough: bool) -> 
 @pytest.mark.parametrize(("limit", "enough"), [(0, True), (1.01, True), (1.0, False), (0.5, False)])
 def test_the_model_is_asked_while_money_is_left(limit: float, enough: bool) -> None:
     failed = Failed(FailureKind.BUDGET, f"the run cost 1 and may cost {limit:g}", 1)
-    run = run_of(price=lambda usage: usage.total / 100, cost=limit)
+    run = run_of(price=lambda provider, model, usage: usage.total / 100, cost=limit)
     assert ends(run) == (Delivered("hello", 1) if enough else failed)
 
 
 def test_a_price_that_cannot_be_told_fails_the_run() -> None:
-    def cost(usage: Usage) -> float:
+    def cost(provider: str, model: str, usage: Usage) -> float:
         raise ValueError("no price")
 
-    run = ByHand(RunSpec("run", limits=Limits(cost=1.0)), functions=Functions(cost=cost)).start()
-    assert run.to_the_end().outcome == Failed(FailureKind.EXTENSION, "the cost of the run is unknown: no price", 1)
+    failed = Failed(FailureKind.EXTENSION, "the cost of the run is unknown: no price", 1)
+    assert ends(run_of(price=cost, cost=1.0)) == failed
+
+
+@pytest.mark.parametrize(
+    ("started", "who"),
+    [
+        (Started(provider="acme", model="large"), "acme/large"),
+        (Started(model="large"), "large"),
+        (Started(), "a model that did not say which it is"),
+    ],
+)
+def test_a_model_without_a_price_is_named(started: Started, who: str) -> None:
+    run = run_of(price=lambda provider, model, usage: None, cost=1.0)
+    run.say(started, USED, *calls("look"))
+    message = f"the cost of the run is unknown: there is no price for the tokens of {who}"
+    assert run.to_the_end().outcome == Failed(FailureKind.EXTENSION, message, 1)
+
+
+PRICES = {"small": 0.001, "large": 1.0}
+
+
+@pytest.mark.parametrize(("first", "costs"), [("small", 0.1), ("large", 100)])
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_tokens_are_priced_by_the_model_that_used_them(first: str, costs: float, withdrawn: bool) -> None:
+    """Decision 26: per model; also those of an attempt that was withdrawn, whose names come with its last words."""
+    limit = costs if first == "large" else 100.0
+    run = run_of(price=lambda provider, model, usage: PRICES[model] * usage.total, cost=limit, first_token_ms=1_000)
+    if withdrawn:
+        ticket = run.until(CallModel).ticket
+        run.wake(run.now + 1_000)
+        run.take(CancelModel)
+        run.tell(ModelStreamed(run.now, ticket, (Started(model=first), USED)))
+        run.tell(ModelCutOff(run.now, ticket))
+    else:
+        run.say(Started(model=first), USED, *calls("look"))
+    while not (run.waits_for(CallModel) or isinstance(run.state.life, Ended)):
+        run.answer_one()
+    if first == "small":
+        run.say(Started(model="small"), USED, *text("hello"))
+    result = run.to_the_end()
+    failed = Failed(FailureKind.BUDGET, "the run cost 100 and may cost 100", 1)
+    assert result.outcome == (failed if first == "large" else Delivered("hello", 1))
+    assert [(row.model, row.usage.total) for row in result.spending.rows] == [(first, 100 if first == "large" else 200)]
+    assert result.usage == result.spending.total
 
 
 def test_a_run_ends_when_its_time_is_over_whatever_it_is_at() -> None:

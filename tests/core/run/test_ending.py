@@ -19,6 +19,7 @@ from turnfold.effects.model import (
 )
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
 from turnfold.effects.record import Standing
+from turnfold.effects.spending import NO_SPENDING
 from turnfold.effects.transcript import ErrorKind, ModelError, Usage
 
 from tests.core.run.byhand import ByHand, text
@@ -40,7 +41,7 @@ def test_what_a_withdrawn_model_call_used_is_counted_once(end: str) -> None:
     run, ticket = cancelled(UsageReported(Usage(10)), BlockDelta(0, "half"))
     run.tell(ModelStreamed(run.now, ticket, (UsageReported(Usage(10, output=3)),)))
     run.tell(ModelStreamed(run.now, ticket, (BlockDelta(0, " a sentence"),)))
-    assert run.state.process.usage == Usage()
+    assert run.state.process.spending == NO_SPENDING
     failure = StreamFailed(ModelError(ErrorKind.ABORTED, "aborted"))
     events = {
         "cut off": ModelCutOff(run.now, ticket),

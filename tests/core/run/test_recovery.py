@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from turnfold.core.run import Extension, Functions, Limits, RunSpec
 from turnfold.core.run.head import decode_head, encode_head
+from turnfold.core.run.stored import spent_by
 from turnfold.effects.feed import InputMessage, WatchFeed
 from turnfold.effects.journal import (
     AttemptBegun,
@@ -19,10 +20,11 @@ from turnfold.effects.journal import (
     Step,
 )
 from turnfold.effects.lifecycle import CancelAsked
-from turnfold.effects.model import CallModel, StreamFailed, StreamFinished, UsageReported
+from turnfold.effects.model import CallModel, Started, StreamFailed, StreamFinished, UsageReported
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind
 from turnfold.effects.question import AskGuard, Correct, Verdict, VerdictGiven
 from turnfold.effects.record import CallStatus, Completion, CompletionSource, PlanTask
+from turnfold.effects.spending import Spending
 from turnfold.effects.tool import Complete, RunTool, ToolControlled, ToolSpec
 from turnfold.effects.transcript import (
     ErrorKind,
@@ -100,7 +102,7 @@ def test_limits_of_a_run_count_from_its_last_answer() -> None:
 
 @pytest.mark.parametrize("limits", [Limits(tokens=150), Limits(cost=1.5)])
 def test_what_was_used_before_the_last_answer_is_free(limits: Limits) -> None:
-    functions = Functions(cost=lambda usage: usage.total / 100)
+    functions = Functions(cost=lambda provider, model, usage: usage.total / 100)
     first = ByHand(replace(SPEC, limits=limits), functions=functions).start()
     first.say(UsageReported(Usage(100)), *text("hello"))
     assert first.to_the_end().outcome == Delivered("hello", 1)
@@ -108,6 +110,28 @@ def test_what_was_used_before_the_last_answer_is_free(limits: Limits) -> None:
     run = resumed(first)
     run.say(UsageReported(Usage(100)), *text("again"))
     assert run.to_the_end().outcome == Delivered("again", 2)
+
+
+def test_what_was_used_is_told_apart_by_model_over_executions() -> None:
+    """Decision 26: so that what came since the last answer can be priced."""
+    prices = {"small": 0.01, "large": 1.0}
+    functions = Functions(cost=lambda provider, model, usage: prices[model] * usage.total)
+    first = ByHand(replace(SPEC, limits=Limits(cost=200.0)), functions=functions).start()
+    first.say(Started(model="large"), UsageReported(Usage(100)), *text("hello"))
+    first.to_the_end()
+    first.messages.append(InputMessage("more", "m2"))
+    run = resumed(first)
+    run.say(Started(model="small"), UsageReported(Usage(7)), *calls("look"))
+    run.until(RunTool)
+    last = resumed(run, resume=left_by(run, before=left_by(first)))
+    last.say(Started(model="large"), UsageReported(Usage(199)), *calls("look"))
+    last.say(Started(model="small"), UsageReported(Usage(1)), *text("again"))
+    result = last.to_the_end()
+    assert result.outcome == Delivered("again", 2)
+    assert {row.model: row.usage.total for row in result.spending.rows} == {"large": 299, "small": 8}
+    stored = left_by(last, before=left_by(run, before=left_by(first)))
+    assert spent_by(stored) == result.spending
+    assert spent_by(Resume()) == Spending()
 
 
 def test_a_turn_of_another_execution_counts() -> None:

@@ -9,7 +9,7 @@ from turnfold.core.run.head import decode_head
 from turnfold.effects.feed import InputMessage
 from turnfold.effects.journal import JournalFailed, RenewLease, SaveStep, Step
 from turnfold.effects.lifecycle import CancelAsked
-from turnfold.effects.model import CallModel
+from turnfold.effects.model import CallModel, StreamFinished
 from turnfold.effects.outcome import Completed, Delivered, Failed, FailureKind
 from turnfold.effects.question import (
     Accept,
@@ -25,11 +25,11 @@ from turnfold.effects.question import (
 )
 from turnfold.effects.record import Completion, CompletionSource, Standing
 from turnfold.effects.tool import ToolSpec
-from turnfold.effects.transcript import ToolDeclaration, UserMessage, text_of
+from turnfold.effects.transcript import StopReason, ToolDeclaration, UserMessage, text_of
 from turnfold.effects.values import replace
 
 from tests.core.run.byhand import ByHand, calls, text
-from tests.core.run.resumed import resumed
+from tests.core.run.resumed import left_by, resumed
 
 
 def guarded(*, fallback: Any = None, **limits: int) -> ByHand:
@@ -53,6 +53,20 @@ def heard(run: ByHand) -> list[object]:
     """What the model is asked next, as texts."""
     messages = run.until(CallModel).request.messages
     return [one.content if isinstance(one, UserMessage) else text_of(one) for one in messages]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_a_text_that_was_cut_off_says_so_to_the_guard_and_at_the_end(cut: bool) -> None:
+    """Also after a crash: the stored output tells."""
+    stop = StopReason.LENGTH if cut else StopReason.STOP
+    first = guarded()
+    first.say(*text("once upon")[:-1], StreamFinished(stop))
+    first.until(AskGuard)
+    run = resumed(first)
+    assert rule(run, Accept()).truncated is cut
+    assert run.to_the_end().outcome == Delivered("once upon", 1, cut)
+    lost = resumed(run, resume=replace(left_by(run, before=left_by(first)), outcome=Failed(FailureKind.MODEL, "no")))
+    assert lost.to_the_end().outcome == Delivered("once upon", 1, cut)
 
 
 def test_a_guard_is_shown_the_turn_as_it_is() -> None:

@@ -39,4 +39,5 @@ def test_the_rules_know_their_tools_by_name_and_speak_english() -> None:
 def test_a_limit_of_cost_needs_a_price() -> None:
     with pytest.raises(SpecError, match="nothing says what tokens cost"):
         rules_for(RunSpec("r", limits=Limits(cost=1.0)))
-    rules_for(RunSpec("r", limits=Limits(cost=1.0)), functions=Functions(cost=lambda usage: usage.total))
+    functions = Functions(cost=lambda provider, model, usage: usage.total)
+    rules_for(RunSpec("r", limits=Limits(cost=1.0)), functions=functions)

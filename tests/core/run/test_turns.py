@@ -77,7 +77,7 @@ def test_each_iteration_may_be_asked_for_twice() -> None:
         ),
         ((*text("No.")[:-1], StreamFinished(StopReason.REFUSAL)), Failed(FailureKind.REFUSED, "No.", 1)),
         ((StreamFinished(StopReason.REFUSAL),), Failed(FailureKind.REFUSED, "the model refused", 1)),
-        ((*text(" long ")[:-1], StreamFinished(StopReason.LENGTH)), Delivered("long", 1)),
+        ((*text(" long ")[:-1], StreamFinished(StopReason.LENGTH)), Delivered("long", 1, truncated=True)),
     ],
 )
 def test_how_an_output_ends_the_run(deltas: Any, outcome: Any) -> None:

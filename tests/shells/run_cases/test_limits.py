@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import trio
 from turnfold.adapters.models.scripted import ScriptedModel, call, pause, raw, say
+from turnfold.core.extensions import Price, Prices
 from turnfold.core.run import Limits, Retries
 from turnfold.core.text import ENGLISH, fill, words_for
 from turnfold.effects.model import StreamFailed, UsageReported
@@ -88,8 +89,8 @@ async def test_tokens_of_attempts_that_failed_count() -> None:
 
 
 async def test_a_run_ends_when_it_has_cost_what_it_may() -> None:
-    """Decision 26: the price of what it used, from a function of the host's; each output costs six."""
-    world, host = World(), Host(cost=lambda usage: usage.input * 0.5 + usage.output * 0.5)
+    """Decision 26: the price of what it used, from the host's table; each output costs six."""
+    world, host = World(), Host(prices=Prices({"scripted": Price(500_000, 500_000)}))
     await world.say("hi")
     model = ScriptedModel([call("echo"), call("echo"), "never said"])
     result = await world.run(model, Tool("echo"), host=host, limits=Limits(cost=11.5))
@@ -103,14 +104,19 @@ async def test_a_run_ends_when_it_has_cost_what_it_may() -> None:
 
 
 async def test_a_price_that_cannot_be_told_fails_the_run() -> None:
-    def price(usage: Usage) -> float:
-        raise LookupError("no price for this model")
-
-    world = World()
+    world, host = World(), Host(prices=Prices({"other": Price(1, 1)}))
     await world.say("hi")
-    result = await world.run(ScriptedModel([]), host=Host(cost=price), limits=Limits(cost=1))
-    text = "the cost of the run is unknown: no price for this model"
+    result = await world.run(ScriptedModel([call("echo")]), Tool("echo"), host=host, limits=Limits(cost=1))
+    text = "the cost of the run is unknown: there is no price for the tokens of scripted/scripted"
     assert result.outcome == Failed(FailureKind.EXTENSION, text, boundary=1)
+
+
+@pytest.mark.parametrize("prices", [Price(1, 1), lambda usage: 1.0, {"scripted": Price(1, 1)}])
+def test_prices_that_are_no_table_are_refused_before_anything_is_paid(prices: Any) -> None:
+    with pytest.raises(
+        TypeError, match=r"^Host.prices must be a table such as Prices, with cost\("
+    ):
+        Host(prices=prices)
 
 
 # --- time
