@@ -111,14 +111,14 @@ class TestATurn:
         assert len({count for place in found for count in place}) == 1, found
 
     def test_takes_as_much_memory(self, hooks: frozenset[Hook]) -> None:
-        """Lists grow in leaps, so the least of some turns counts."""
+        """Lists grow in leaps, so the least of some turns counts; to copy one list of messages would be a quarter more."""
         tracemalloc.start()
         try:
             found = [min(place) for place in costs(hooks, bytes_taken)]
         finally:
             tracemalloc.stop()
         assert min(found) > 1_000
-        assert max(found) < 1.02 * min(found), found
+        assert max(found) < 1.1 * min(found), found
 
 
 class TestADelta:
