@@ -23,7 +23,7 @@ from .transcript import (
     Usage,
     UserMessage,
 )
-from .values import frozen
+from .values import field, frozen
 
 __all__ = [
     "BlockDelta",
@@ -149,6 +149,14 @@ class ModelChoice:
     extra: Mapping[str, Any] = NO_EXTRA
 
 
+_KEY = "api_key"
+
+
+def _shown(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Options as a ``repr`` may have them: a key that was resolved for one call is in no text (decision 49)."""
+    return {**options, _KEY: "***"} if _KEY in options else options
+
+
 @frozen
 class ModelRequest:
     """What to ask: the whole context by reference, and the tools on offer.
@@ -165,7 +173,7 @@ class ModelRequest:
     notice: str = ""
     max_output_tokens: int = 0
     purpose: str = "main"
-    options: Mapping[str, Any] = NO_EXTRA
+    options: Mapping[str, Any] = field(default=NO_EXTRA, repr=lambda options: repr(_shown(options)))
     model: ModelChoice | None = None
 
     @property

@@ -45,7 +45,8 @@ class Spending:
         """This and what was used besides; nothing used leaves no row."""
         if more.usage == ZERO_USAGE:
             return self
-        more = Spent(*(clean_text(name)[:MAX_NAME] for name in more.key), more.usage)
+        provider, model, purpose = (clean_text(name)[:MAX_NAME] for name in more.key)
+        more = Spent(provider, model, purpose, more.usage)
         place = self._place_of(more)
         if place is None and len(self.rows) >= MAX_ROWS - 1:
             more = Spent(usage=more.usage)

@@ -9,6 +9,7 @@ the way out and a reader on the way back, the larger ones' readers in a module o
 no SDK.
 """
 
+from ...effects.transcript.failures import Stage, stage_of
 from .config import ConfigError, ModelConfig, Patience
 from .credentials import BearerToken, Credentials, KeyPool
 from .estimate import DEFAULT_CONTEXT_WINDOW, context_window, estimate_tokens
@@ -34,6 +35,7 @@ __all__ = [
     "Retries",
     "ScriptExhaustedError",
     "ScriptedModel",
+    "Stage",
     "Strategy",
     "Tried",
     "Vendor",
@@ -46,6 +48,7 @@ __all__ = [
     "pause",
     "raw",
     "say",
+    "stage_of",
     "think",
     "vendor_of",
 ]

@@ -1,10 +1,11 @@
 """Anthropic's Messages API: what is sent.
 
-Apart from ``messages_reader``, which is the way back. Read ``build_request`` first. Caching and the like are options:
-members of the body that go in last (``cache_control={"type": "ephemeral"}``). So is ``thinking`` with a budget, for
-models before 4.6; later ones know the adaptive thinking that a ``reasoning`` level asks for. The version of the API
-is the SDK's, and is a header that can be set. A system message in mid-conversation, which only some models take, is
-put into the one system prompt there is.
+Apart from ``messages_reader``, which is the way back. Read ``build_request`` first; ``anthropic_thinking`` has what is
+said about thinking. Caching and the like are options, members of the body that go in last: ``cache_control={"type":
+"ephemeral"}`` lets the API choose what it caches. ``cache_breakpoints`` of the same value is no member: it marks the
+system prompt, the last tool and the last block of the user, up to which the API then caches. The version of the API is
+the SDK's, and is a header that can be set. A system message in mid-conversation, which only some models take, is put
+into the one system prompt there is.
 """
 
 import re
@@ -26,7 +27,8 @@ from ...effects.transcript import (
     UserMessage,
     parts_of,
 )
-from ...effects.transcript.boundary import Boundary
+from ...effects.transcript.boundary import Boundary, Wording
+from .anthropic_thinking import limit_for, permitted, thinking_of
 from .config import ModelConfig
 from .connections import Connection, SdkConnection
 from .environment import overruled
@@ -34,15 +36,16 @@ from .messages_reader import MessagesReader
 from .prompt import (
     arguments_of,
     begun_by_user,
+    cache_breakpoints_of,
     collapsed_system,
+    in_turns,
     messages_of,
     options_of,
-    reasoning_of,
     tools_of,
     valid_name,
 )
 from .protocols import WireProtocol
-from .wire import as_count, as_object, as_text
+from .wire import as_list, as_text
 
 __all__ = ["ANTHROPIC_MESSAGES", "DEFAULT_MAX_TOKENS", "build_request", "valid_id"]
 
@@ -60,33 +63,41 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     messages = messages_of(request, config, valid_id, boundary)
     limit = request.max_output_tokens or config.max_output_tokens or DEFAULT_MAX_TOKENS
     opening = {"role": "user", "content": [{"type": "text", "text": config.wording.opening}]}
-    sent = begun_by_user(list(_messages(messages)), opening)
-    body: dict[str, Any] = {"model": config.model, "max_tokens": limit, "messages": sent}
-    system = collapsed_system(request.instruction, messages)
-    if system:
-        body["system"] = system
-    tools = tools_of(request, messages)
-    if tools:
-        body["tools"] = [_tool(tool) for tool in tools]
-    body |= reasoning_of(request, config)
+    sent = begun_by_user(in_turns(_messages(messages, config.wording), "content"), opening)
     options = options_of(request, config)
-    budget = as_count(as_object(options.get("thinking")).get("budget_tokens"))
-    if budget is not None and budget >= limit:
-        body["max_tokens"] = budget + limit  # thinking counts towards the limit and must leave room for an answer
-    return {**body, **options, "stream": True}
+    members = permitted({**thinking_of(request, config), **options}, sent, config)
+    limit = limit_for(members, limit, config, asked="thinking" not in options)
+    body: dict[str, Any] = {"model": config.model, "max_tokens": limit, "messages": sent}
+    if system := collapsed_system(request.instruction, messages):
+        body["system"] = system
+    if tools := tools_of(request, messages):
+        body["tools"] = [_tool(tool) for tool in tools]
+    if marker := cache_breakpoints_of(request, config):
+        _mark(body, marker)
+    return {**body, **members, "stream": True}
 
 
-def _messages(messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
-    """Users and outputs in turn; the results of a batch are one message."""
+def _mark(body: dict[str, Any], marker: dict[str, Any]) -> None:
+    """Mark what the API shall cache: everything up to each of these blocks. It takes four markers in all."""
+    if "system" in body:
+        body["system"] = [{"type": "text", "text": body["system"]}]
+    users = [message["content"] for message in body["messages"] if message["role"] == "user"]
+    for blocks in (body.get("system"), body.get("tools"), users[-1] if users else None):
+        if blocks:
+            blocks[-1]["cache_control"] = dict(marker)
+
+
+def _messages(messages: Iterable[Message], wording: Wording) -> Iterator[dict[str, Any]]:
+    """Users and outputs in the order in which they spoke; the results of a batch are one message."""
     for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
         if is_result:
-            results = [_result(message) for message in group if isinstance(message, ToolResultMessage)]
+            results = [_result(message, wording) for message in group if isinstance(message, ToolResultMessage)]
             yield {"role": "user", "content": results}
             continue
         for message in group:
             if isinstance(message, UserMessage) and (blocks := _blocks(message.content)):
                 yield {"role": "user", "content": blocks}
-            elif isinstance(message, AssistantMessage) and (blocks := list(_output(message))):
+            elif isinstance(message, AssistantMessage) and (blocks := _output(message)):
                 yield {"role": "assistant", "content": blocks}
 
 
@@ -105,7 +116,15 @@ def _image(part: ImagePart) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.data}}
 
 
-def _output(message: AssistantMessage) -> Iterator[dict[str, Any]]:
+def _output(message: AssistantMessage) -> list[dict[str, Any]]:
+    """An output as blocks; none may end with a thought, so one that led to nothing is left out."""
+    blocks = list(_said(message))
+    while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
+        blocks.pop()
+    return blocks
+
+
+def _said(message: AssistantMessage) -> Iterator[dict[str, Any]]:
     for part in message.parts:
         if isinstance(part, CallPart):
             arguments = arguments_of(part.arguments) or {}
@@ -116,7 +135,8 @@ def _output(message: AssistantMessage) -> Iterator[dict[str, Any]]:
         elif isinstance(part, ThinkingPart) and part.signature:
             yield {"type": "thinking", "thinking": part.text, "signature": part.signature}
         elif part.text.strip():
-            yield {"type": "text", "text": part.text}
+            citations = as_list((arguments_of(part.signature or "") or {}).get("citations"))
+            yield {"type": "text", "text": part.text, **({"citations": citations} if citations else {})}
 
 
 def _own_block(payload: str) -> dict[str, Any]:
@@ -125,12 +145,15 @@ def _own_block(payload: str) -> dict[str, Any]:
     return block if as_text(block.get("type")) else {}
 
 
-def _result(message: ToolResultMessage) -> dict[str, Any]:
+def _result(message: ToolResultMessage, wording: Wording) -> dict[str, Any]:
+    """A result; an error must say something."""
     result: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.call_id}
-    if blocks := _blocks(message.content):
-        result["content"] = blocks
+    blocks = _blocks(message.content)
     if message.is_error:
+        blocks = blocks or [{"type": "text", "text": wording.no_result}]
         result["is_error"] = True
+    if blocks:
+        result["content"] = blocks
     return result
 
 
@@ -143,6 +166,8 @@ def _tool(tool: ToolDeclaration) -> dict[str, Any]:
 
 def _headers(sdk: ModuleType, config: ModelConfig) -> dict[str, Any]:
     headers: dict[str, Any] = overruled("ANTHROPIC_CUSTOM_HEADERS", sdk.omit)
+    if not config.api_key:
+        return {**headers, "Authorization": sdk.omit, "X-Api-Key": sdk.omit}
     gateway = config.vendor.name != "anthropic" or config.base_url != config.vendor.base_url
     if gateway and not config.bearer:
         headers["X-Api-Key"] = config.api_key  # how gateways know it; the SDK sends a bearer token since its version 2
@@ -151,7 +176,7 @@ def _headers(sdk: ModuleType, config: ModelConfig) -> dict[str, Any]:
 
 def _connect(sdk: ModuleType, config: ModelConfig, http_client: Any) -> Connection:
     client = sdk.AsyncAnthropic(
-        api_key=config.api_key,
+        api_key=config.api_key or "none",
         base_url=config.base_url,
         max_retries=0,
         http_client=http_client,

@@ -2,15 +2,19 @@
 
 Apart from ``exchange``, which knows time limits and failures and nothing of how a request is put together. Both kinds
 follow no redirects and repeat nothing; what an SDK would read from the environment is overruled: the ``headers`` here
-are those to leave out. Those to send come by another way: see ``discreet``.
+are those to leave out. Those to send come by another way: see ``discreet``. ``Connections`` keeps what is open, for
+each event loop on its own.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol
 
-__all__ = ["Connection", "PlainConnection", "SdkConnection"]
+import anyio.lowlevel
+
+__all__ = ["Connection", "Connections", "PlainConnection", "SdkConnection"]
 
 
 class Connection(Protocol):
@@ -73,3 +77,51 @@ class PlainConnection:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._http.aclose()
+
+
+_LOOP: anyio.lowlevel.RunVar[object] = anyio.lowlevel.RunVar("what stands for an event loop")
+
+
+class Connections:
+    """The connections of one model, under trio and asyncio alike: what is open works only in the loop that opened it.
+
+    A loop that ends closes what was left open in it, because it closes every generator that it has seen begin. So a
+    model that nobody closed can be used in one ``asyncio.run`` or ``trio.run`` after the other, or in two at once.
+    """
+
+    def __init__(self, make: Callable[[], Connection]) -> None:
+        self._make = make
+        self._open: dict[object, tuple[Connection, AsyncGenerator[None, None]]] = {}
+
+    async def current(self) -> Connection:
+        """The connection in this loop, made when it is first needed."""
+        loop = _this_loop()
+        if loop not in self._open:
+            connection = self._make()
+            keeper = self._keep(loop, connection)
+            self._open[loop] = connection, keeper
+            await anext(keeper)
+        return self._open[loop][0]
+
+    async def aclose(self) -> None:
+        """Close what is open in this loop."""
+        kept = self._open.get(_this_loop())
+        if kept is not None:
+            await kept[1].aclose()
+
+    async def _keep(self, loop: object, connection: Connection) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self._open.pop(loop, None)
+            with contextlib.suppress(Exception):
+                await connection.aclose()
+
+
+def _this_loop() -> object:
+    """Something that is the same for as long as an event loop runs, and never again."""
+    loop = _LOOP.get(None)
+    if loop is None:
+        loop = object()
+        _LOOP.set(loop)
+    return loop

@@ -7,16 +7,26 @@ in its ``repr``, and what a function that gives keys raises is told by its kind 
 
 from collections.abc import Awaitable, Callable, Iterable
 from inspect import isawaitable
+from typing import Any
 
-import trio
+import anyio
 
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.transcript.failures import Trouble, trouble_of
 from ...effects.values import field, frozen, replace
-from .config import ConfigError, ModelConfig
-from .failures import failure
+from .config import ConfigError, ModelConfig, checked_key
+from .failures import ModelFailureError, failure
 
-__all__ = ["BearerToken", "Credential", "Credentials", "KeyPool", "KeySource", "Turn", "is_about_the_key"]
+__all__ = [
+    "BearerToken",
+    "Credential",
+    "Credentials",
+    "KeyPool",
+    "KeySource",
+    "Turn",
+    "check_credentials",
+    "is_about_the_key",
+]
 
 MAX_KEYS = 64
 """How many keys are tried for one request, at most."""
@@ -38,13 +48,19 @@ KeySource = Callable[[], Credential | Awaitable[Credential | None] | None]
 class KeyPool:
     """Keys of which any will do, such as those of several accounts. One that is not accepted goes to the end.
 
-    Requests go out with the first key. Models may share a pool.
+    Requests go out with the first key; one that cannot be sent is passed over, and goes to the end too. Models may
+    share a pool. Raises ``ConfigError`` for what holds no keys.
     """
 
     def __init__(self, keys: Iterable[Credential | KeySource]) -> None:
+        given: Any = keys
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise ConfigError(f"a pool of keys needs a list of them, not {type(given).__name__}", "api_key")
         self._keys = list(keys)
         if not self._keys:
-            raise ConfigError("a pool of keys needs at least one")
+            raise ConfigError("a pool of keys needs at least one", "api_key")
+        for key in self._keys:
+            _check_kind(key)
 
     def __repr__(self) -> str:
         return f"KeyPool({len(self._keys)} keys)"
@@ -64,6 +80,23 @@ class KeyPool:
 
 
 Credentials = Credential | KeySource | KeyPool
+
+
+def check_credentials(given: Any) -> None:
+    """Raises ``ConfigError`` for what can be no credentials, and for a token that cannot be sent."""
+    if isinstance(given, list | tuple | set):
+        raise ConfigError("several API keys are a pool: say api_key=KeyPool([...])", "api_key")
+    if given is not None and not isinstance(given, KeyPool):
+        _check_kind(given)
+    if isinstance(given, BearerToken):
+        checked_key(given.token)
+
+
+def _check_kind(key: Any) -> None:
+    inner = key.token if isinstance(key, BearerToken) else key
+    if not isinstance(inner, str) and (inner is not key or not callable(key)):
+        kinds = "a string, a BearerToken, a function that gives one, or a KeyPool"
+        raise ConfigError(f"an API key is {kinds}, not {type(inner).__name__}", "api_key")
 
 
 def is_about_the_key(error: ModelError) -> bool:
@@ -104,23 +137,29 @@ class Turn:
 
         Raises ``ModelFailureError`` where no key could be had at all, or none that can be sent.
         """
-        broken: Exception | None = None
+        broken: ModelFailureError | None = None
         while self.may_go_on:
             self._current = self._left.pop(0)
             try:
-                key = await self._key_of(self._current)
+                given = await self._given_by(self._current)
             except Exception as raised:
-                broken = raised
+                broken = self._broken(raised)
                 self._left = [other for other in self._left if other is not self._current]
                 continue
-            token = key.token if isinstance(key, BearerToken) else key or ""
-            if token.strip() and token not in self._seen:
+            try:
+                token = _token_of(given)
+            except ConfigError as wrong:
+                broken = failure(self._config, ErrorKind.INVALID_CONFIG, str(wrong))
+                self._left = [other for other in self._left if other is not self._current]
+                self._put_last()
+                continue
+            if token and token not in self._seen:
                 self._seen.append(token)
-                return self._with(token, isinstance(key, BearerToken))
+                return self._with(token, isinstance(given, BearerToken))
         if self._seen:
             return None
         if broken is not None:
-            raise self._broken(broken) from None
+            raise broken from None
         if self._none_needed:
             self._none_needed = False
             self._seen.append("")
@@ -129,18 +168,22 @@ class Turn:
 
     def rejected(self, error: ModelError) -> ModelError:
         """The key was not accepted; what to tell if there is no other."""
-        if self._pool is not None:
-            self._pool.rejected(self._current)
+        self._put_last()
         if self.tried < 2:
             return error
         return replace(error, message=f"{error.message}; none of the {self.tried} keys that were tried was accepted")
 
-    async def _key_of(self, entry: Credential | KeySource) -> Credential | None:
+    def _put_last(self) -> None:
+        if self._pool is not None:
+            self._pool.rejected(self._current)
+
+    async def _given_by(self, entry: Credential | KeySource) -> Any:
+        """What an entry is, or gives: whoever gives it may have given anything."""
         if not callable(entry):
             return entry
         given = entry()
         if isawaitable(given):
-            with trio.fail_after(self._config.patience.headers_s):
+            with anyio.fail_after(self._config.patience.headers_s):
                 given = await given
         return given
 
@@ -150,7 +193,15 @@ class Turn:
         except ConfigError as wrong:
             raise failure(self._config, ErrorKind.INVALID_CONFIG, str(wrong)) from None
 
-    def _broken(self, raised: Exception) -> Exception:
+    def _broken(self, raised: Exception) -> ModelFailureError:
         trouble = trouble_of(raised)
         kind = ErrorKind.INVALID_CONFIG if trouble is Trouble.UNKNOWN else trouble.kind
         return failure(self._config, kind, f"the API key could not be had ({type(raised).__name__})")
+
+
+def _token_of(given: Any) -> str:
+    """The key that was given, without white space around it, or nothing; raises ``ConfigError`` for what is none."""
+    token = given.token if isinstance(given, BearerToken) else given
+    if token is not None and not isinstance(token, str):
+        raise ConfigError(f"whoever should give the API key gave {type(token).__name__}", "api_key")
+    return checked_key(token or "")

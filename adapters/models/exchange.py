@@ -1,4 +1,4 @@
-"""A model behind a network: ``RemoteModel`` asks it and streams what it says.
+"""A model behind a network: ``RemoteModel`` asks it and streams what it says, under trio and asyncio alike.
 
 A vendor's SDK makes the request where there is one (address, headers, authentication) and gives us the open response;
 its retries are off, its redirects are off, and the environment variables it would read are overruled, so that a request
@@ -11,20 +11,22 @@ not keep its connection.
 """
 
 import contextlib
+import math
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from contextvars import ContextVar
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-import trio
+import anyio
 
 from ...effects.model import Delta, ModelRequest, StreamFailed
 from ...effects.transcript import ErrorKind
 from ...effects.values import replace
 from .attempts import is_visible
 from .config import ConfigError, ModelConfig, is_loopback
-from .connections import Connection
+from .connections import Connection, Connections
 from .credentials import Credentials, Turn, is_about_the_key
 from .discreet import carrying, on_request
 from .failures import ModelFailureError, NoStreamError, failure, of_exception
@@ -41,18 +43,28 @@ MAX_ANSWER_BYTES = 256 * 2**20
 MAX_ERROR_BYTES = 64 * 2**10
 """How much of an error page is read."""
 
+PAGE_S = 2.0
+"""How long an error page may take, whatever time there was to answer: it is told by what has come until then."""
+
 GRACE_S = 5.0
-"""How long to wait for what may follow the terminal marker, such as usage."""
+"""How long to wait in all for what may follow the terminal marker, such as usage."""
 
 DRAIN_S = 0.1
 """How long to wait for the end of the bytes when nothing of interest can follow: a drained connection is used again."""
 
 
+KEEP_ALIVE = "ping"
+"""The name of events that say nothing but that somebody is there."""
+
 _ANY_URL = ("all://", "http://", "https://")
+_waiting: ContextVar[anyio.CancelScope | None] = ContextVar("the wait for an answer", default=None)
 
 
 class RemoteModel:
-    """A ``ModelPort`` of a vendor. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
+    """A ``ModelPort`` of a vendor. ``aclose`` it when done, or use it as a context manager.
+
+    Its connections are kept for the next request, for each event loop its own (``Connections``).
+    """
 
     def __init__(
         self, protocol: WireProtocol, config: ModelConfig, sdk: ModuleType, credentials: Credentials | None = None
@@ -63,7 +75,7 @@ class RemoteModel:
         self._sdk = sdk
         self._credentials = credentials
         self._boundary = boundary_for(config, protocol.id_rule)
-        self._connection: Connection | None = None
+        self._connections = Connections(self._connect)
 
     def __repr__(self) -> str:
         return f"RemoteModel({self.config.vendor.name}, {self.config.model}, {self.config.host})"
@@ -105,8 +117,11 @@ class RemoteModel:
             body: dict[str, Any] | None = self._body(request, config)
             while body is not None:
                 answer = await self._ask(body, config)
+                grace = math.inf
                 while not reader.over:
-                    events = await answer.events(GRACE_S if reader.complete else config.patience.stall_s)
+                    if reader.complete and grace == math.inf:
+                        grace = anyio.current_time() + GRACE_S
+                    events = await answer.events(grace)
                     if events is None:
                         break
                     for event in events:
@@ -125,10 +140,8 @@ class RemoteModel:
             yield delta
 
     async def aclose(self) -> None:
-        """Close the connections that are kept."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            await connection.aclose()
+        """Close the connections that are kept for this event loop."""
+        await self._connections.aclose()
 
     async def __aenter__(self) -> "RemoteModel":
         return self
@@ -153,44 +166,51 @@ class RemoteModel:
         ours["Accept-Encoding"] = "identity"  # compression would hold pieces back, and can be a bomb
         left_out = {name: value for name, value in headers.items() if name not in ours}
         seconds = config.patience.headers_s
+        path = self._protocol.path_for(config.model)
         try:
-            connection = self._connected()
-            with trio.fail_after(seconds), carrying({**ours, **config.headers}):
-                path = self._protocol.path_for(config.model)
+            connection = await self._connections.current()
+            with anyio.move_on_after(seconds) as scope, carrying({**ours, **config.headers}):
+                _waiting.set(scope)
                 response = await connection.ask(path, body, left_out, config.api_key)
-        except trio.TooSlowError:
-            phrase = f"{config.host} did not answer within {seconds:g} s"
-            raise failure(config, ErrorKind.TIMEOUT, phrase) from None
+                return _Answer(response, config)
         except Exception as raised:
             raise ModelFailureError(of_exception(config, raised)) from None
-        return _Answer(response, config)
+        finally:
+            _waiting.set(None)
+        raise failure(config, ErrorKind.TIMEOUT, f"{config.host} did not answer within {seconds:g} s")
 
-    def _connected(self) -> Connection:
-        """The connections, made when they are first needed."""
-        if self._connection is None:
-            patience = self.config.patience
-            local = is_loopback(urlsplit(self.config.base_url).hostname or "")
-            http = getattr(self._sdk, self._protocol.http_client)(
-                timeout=self._sdk.Timeout(
-                    connect=patience.connect_s,
-                    read=max(patience.headers_s, patience.stall_s),
-                    write=patience.headers_s,
-                    pool=patience.connect_s,
-                ),
-                follow_redirects=False,
-                trust_env=not local,
-                mounts=dict.fromkeys(_ANY_URL) if local else {},  # some SDKs read proxies all the same
-                event_hooks={"request": [on_request(self.config.query)], "response": [_refuse_pages]},
-            )
-            self._connection = self._protocol.connect(self._sdk, self.config, http)
-        return self._connection
+    def _connect(self) -> Connection:
+        """Connections, none of which is open yet."""
+        patience = self.config.patience
+        local = is_loopback(urlsplit(self.config.base_url).hostname or "")
+        http = getattr(self._sdk, self._protocol.http_client)(
+            timeout=self._sdk.Timeout(
+                connect=patience.connect_s,
+                read=max(patience.headers_s, patience.stall_s),
+                write=patience.headers_s,
+                pool=patience.connect_s,
+            ),
+            follow_redirects=False,
+            trust_env=not local,
+            mounts=dict.fromkeys(_ANY_URL) if local else {},  # Anthropic's first SDKs of version 2 read proxies anyway
+            event_hooks={"request": [on_request(self.config.query)], "response": [_refuse_pages]},
+        )
+        return self._protocol.connect(self._sdk, self.config, http)
 
 
 async def _refuse_pages(response: Any) -> None:
-    """Look at a response before the SDK does; raises ``NoStreamError`` for what is no stream of events."""
+    """Look at a response before the SDK does; raises ``NoStreamError`` for what cannot be a stream of events."""
     media = str(response.headers.get("content-type", "")).partition(";")[0].strip().lower()
-    if not 200 <= response.status_code < 300 or media in ("text/html", "application/json"):
+    if not 200 <= response.status_code < 300 or _is_page(media):
+        waiting = _waiting.get()
+        if waiting is not None:
+            waiting.deadline = anyio.current_time() + PAGE_S + DRAIN_S
         raise NoStreamError(response.status_code, response.headers, await _beginning(response))
+
+
+def _is_page(media: str) -> bool:
+    """Whether a page of this type is never a stream: one that says so is not waited for. Of text one cannot know."""
+    return media.endswith(("/html", "/json", "+json"))
 
 
 class _Answer:
@@ -198,30 +218,39 @@ class _Answer:
 
     def __init__(self, response: Any, config: ModelConfig) -> None:
         self._config = config
+        self._response = response
         self._chunks: AsyncGenerator[bytes, None] = response.aiter_bytes()
         self._decoder = EventDecoder()
         self._size = 0
+        self._page: bytearray | None = bytearray()  # what came, until the first event shows that it is no page
+        self._last_event = anyio.current_time()
 
-    async def events(self, seconds: float) -> list[ServerEvent] | None:
-        """The events that arrive next, possibly none; nothing at the end. Raises ``ModelFailureError``."""
-        host = self._config.host
+    async def events(self, until: float) -> list[ServerEvent] | None:
+        """The events that arrive next, possibly none; nothing at the end. Raises ``ModelFailureError``.
+
+        It waits until the given time, a time on the loop's clock, at the longest; if that is infinite, as long as the
+        configuration's patience lasts: see ``Patience``.
+        """
+        host, patience = self._config.host, self._config.patience
+        stalled, queued = anyio.current_time() + patience.stall_s, self._last_event + patience.queue_s
+        if until == math.inf:
+            until = min(stalled, queued)
         try:
-            with trio.fail_after(seconds):
-                chunk = await anext(self._chunks, b"")
-            self._size += len(chunk)
-            if self._size > MAX_ANSWER_BYTES:
-                raise EventTooLargeError
-            return self._decoder.feed(chunk) if chunk else self._rest()
-        except trio.TooSlowError:
-            raise failure(self._config, ErrorKind.TIMEOUT, f"{host} sent nothing for {seconds:g} s") from None
+            with anyio.CancelScope(deadline=until):
+                return self._taken(await anext(self._chunks, b""))
         except EventTooLargeError:
             raise failure(self._config, ErrorKind.PROTOCOL, f"{host} sent more than an answer may have") from None
         except Exception as raised:
             raise ModelFailureError(of_exception(self._config, raised)) from None
+        if queued < stalled:
+            phrase = f"{host} sent nothing for {patience.queue_s:g} s but signs of life"
+        else:
+            phrase = f"{host} sent nothing for {patience.stall_s:g} s"
+        raise failure(self._config, ErrorKind.TIMEOUT, phrase)
 
     async def drain(self) -> None:
         """Take what is left on the way, if it comes at once: a connection that was read to its end can be reused."""
-        with contextlib.suppress(Exception), trio.move_on_after(DRAIN_S):
+        with contextlib.suppress(Exception), anyio.move_on_after(DRAIN_S):
             while await anext(self._chunks, b""):
                 pass
 
@@ -229,17 +258,31 @@ class _Answer:
         """Let go of the response, whatever state it is in."""
         await _let_go(self._chunks)
 
-    def _rest(self) -> list[ServerEvent] | None:
+    def _taken(self, chunk: bytes) -> list[ServerEvent] | None:
+        self._size += len(chunk)
+        if self._size > MAX_ANSWER_BYTES:
+            raise EventTooLargeError
+        events = self._decoder.feed(chunk) if chunk else self._rest()
+        if any(event.name != KEEP_ALIVE for event in events):
+            self._last_event = anyio.current_time()
+            self._page = None
+        if self._page is not None:
+            self._page += chunk[: MAX_ERROR_BYTES - len(self._page)]
+            if not chunk and self._decoder.foreign:
+                raise NoStreamError(self._response.status_code, self._response.headers, bytes(self._page))
+        return events if chunk else events or None
+
+    def _rest(self) -> list[ServerEvent]:
         """The last event, should it be whole though its end is missing; a torn one is no event at all."""
-        return [event for event in self._decoder.flush() if is_whole(event.data)] or None
+        return [event for event in self._decoder.flush() if is_whole(event.data)]
 
 
 async def _beginning(response: Any) -> bytes:
-    """The beginning of an error page; what arrived of it, if it breaks off."""
+    """The beginning of an error page; what arrived of it, if it breaks off or takes too long."""
     page = bytearray()
     chunks: AsyncGenerator[bytes, None] = response.aiter_bytes()
     try:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception), anyio.move_on_after(PAGE_S):
             while len(page) < MAX_ERROR_BYTES and (chunk := await anext(chunks, b"")):
                 page += chunk
     finally:
@@ -252,7 +295,7 @@ async def _let_go(chunks: AsyncGenerator[bytes, None]) -> None:
 
     Closing the outermost of the HTTP library's nested generators would leave the innermost to the garbage collector.
     """
-    with contextlib.suppress(Exception), trio.CancelScope(shield=True) as scope:
+    with contextlib.suppress(Exception), anyio.CancelScope(shield=True) as scope:
         scope.cancel()
         while await anext(chunks, b""):
             pass

@@ -7,17 +7,17 @@ never used, because some of them hold headers.
 """
 
 import json
-import ssl
 import time
 from collections.abc import Mapping
 from typing import Any
 
 from ...effects.transcript import ErrorKind, ModelError
-from ...effects.transcript.failures import Trouble, causes_of, kind_of, reported, trouble_of
+from ...effects.transcript.failures import Trouble, causes_of, kind_of_report, tls_reason, trouble_of
+from ...effects.transcript.reports import is_markup, is_report, reported
 from ...effects.transcript.text import clean_text
 from ...effects.transcript.waiting import retry_after_ms, retry_info_ms
+from ...effects.values import replace
 from .config import ModelConfig
-from .wire import as_object
 
 __all__ = [
     "ModelFailureError",
@@ -56,40 +56,43 @@ class ModelFailureError(Exception):
 def of_status(config: ModelConfig, status: int, headers: Mapping[str, str], body: bytes, now: float) -> ModelError:
     """The failure that an answer with this status is. ``body`` is its beginning, ``now`` seconds since the epoch."""
     text = body.decode("utf-8", "replace").strip()
-    report = _json(text)
-    code, said = reported(report)
-    if not said and not text.startswith(("<", "{", "[")):
-        said = text
-    kind = kind_of(status, code, said)
+    value = _json(text)
+    report = reported(value)
+    if not report.said and not is_markup(text) and not text.startswith(("{", "[")):
+        report = replace(report, said=text)
+    kind = kind_of_report(status, report)
     delay = retry_after_ms(headers, now, kind is ErrorKind.RATE_LIMITED)
     return _error(
         config,
         kind,
-        said,
+        report.said,
         status=status,
-        code=code,
+        code=report.code,
         request_id=headers.get("x-request-id") or headers.get("request-id"),
-        retry_after=retry_info_ms(report) if delay is None else delay,
+        retry_after=retry_info_ms(value) if delay is None else delay,
     )
 
 
-def of_page(config: ModelConfig, page: bytes) -> ModelError:
-    """The failure that a success without a stream of events is: a web page, or an error report in disguise."""
-    value = _json(page.decode("utf-8", "replace"))
-    if as_object(value).get("error"):
+def of_page(config: ModelConfig, page: bytes, media: str = "") -> ModelError:
+    """The failure that a success without a stream is: a page of some media type, or an error report in disguise."""
+    text = page.decode("utf-8", "replace").strip()
+    value = _json(text)
+    if is_report(value):
         return of_report(config, value)
-    what = "a web page" if value is None else "JSON"
+    media = media.partition(";")[0].strip().lower()
+    if media.endswith("html") or text.startswith("<"):
+        what = "a web page"
+    else:
+        what = "JSON" if media.endswith("json") or value is not None else "plain text" if text else "nothing"
     phrase = f"{config.host} answered with {what} instead of a stream of events; check the base URL"
     return _error(config, ErrorKind.PROTOCOL, phrase=phrase)
 
 
-def of_report(config: ModelConfig, report: Any, request_id: str | None = None) -> ModelError:
+def of_report(config: ModelConfig, value: Any, request_id: str | None = None) -> ModelError:
     """The failure that a provider reports in place of the rest of its answer; a passing one unless it says more."""
-    code, said = reported(report)
-    status = int(code) if code and code.isascii() and code.isdigit() and len(code) == 3 else 0
-    kind = kind_of(status, code, said)
-    delay = retry_info_ms(report)
-    return _error(config, kind, said, status=status, code=code, request_id=request_id, retry_after=delay)
+    report = reported(value)
+    kind, status, delay = kind_of_report(report.status, report), report.status, retry_info_ms(value)
+    return _error(config, kind, report.said, status=status, code=report.code, request_id=request_id, retry_after=delay)
 
 
 def _json(text: str) -> Any:
@@ -104,26 +107,18 @@ def _json(text: str) -> Any:
 
 def of_exception(config: ModelConfig, raised: BaseException) -> ModelError:
     """The failure behind whatever a client raised, found anywhere in its chain."""
-    causes = list(causes_of(raised))
-    for error in causes:
+    for error in causes_of(raised):
         if isinstance(error, NoStreamError):
             if 200 <= error.status < 300:
-                return of_page(config, error.page)
+                return of_page(config, error.page, error.headers.get("content-type", ""))
             return of_status(config, error.status, error.headers, error.page, time.time())
     trouble = trouble_of(raised)
     if trouble is Trouble.TLS:
-        return _error(config, ErrorKind.TLS, next((said for said in map(_tls_reason, causes) if said), ""))
+        return _error(config, ErrorKind.TLS, tls_reason(raised))
     if trouble is Trouble.UNKNOWN and isinstance(raised, ValueError | TypeError | RecursionError):
         phrase = "the request cannot be written as JSON: check the options"
         return _error(config, ErrorKind.INVALID_REQUEST, phrase=phrase)
     return _error(config, trouble.kind, phrase=_trouble(config, trouble, raised))
-
-
-def _tls_reason(error: BaseException) -> str:
-    """Why a connection is not secure, in the words of the library, where it says."""
-    if not isinstance(error, ssl.SSLError):
-        return ""
-    return str(getattr(error, "verify_message", "") or getattr(error, "reason", "") or "").replace("_", " ")
 
 
 def _trouble(config: ModelConfig, trouble: Trouble, raised: BaseException) -> str:
@@ -175,7 +170,7 @@ def _error(
 def _phrase(config: ModelConfig, kind: ErrorKind, status: int, retry_after: int | None) -> str:
     match kind:
         case ErrorKind.UNAUTHORIZED:
-            return "the API key was not accepted; check TURNFOLD_API_KEY"
+            return "the API key was not accepted"
         case ErrorKind.FORBIDDEN:
             return f"the API key may not use the model {config.model}"
         case ErrorKind.NOT_FOUND:
@@ -207,8 +202,6 @@ def _phrase(config: ModelConfig, kind: ErrorKind, status: int, retry_after: int 
 
 def _excerpt(text: str, config: ModelConfig) -> str:
     """The beginning of somebody else's text, on one line and without secrets."""
-    for secret in config.secrets:
-        text = text.replace(secret, "***")
-    line = " ".join(clean_text(text).split())
+    line = " ".join(clean_text(config.scrubbed(text)).split())
     line = "".join(character if character.isprintable() else "\ufffd" for character in line[: _EXCERPT + 1])
     return line if len(line) <= _EXCERPT else line[:_EXCERPT] + "…"

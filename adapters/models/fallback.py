@@ -7,16 +7,17 @@ that candidate's, however it ends. Whether a failure may be over the next time i
 import random
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
+from copy import copy
 
-import trio
+import anyio
 
-from ...effects.model import Delta, ModelPort, ModelRequest, StreamFailed, StreamFinished, UsageReported
+from ...effects.model import Delta, ModelPort, ModelRequest, Started, StreamFailed, StreamFinished, UsageReported
 from ...effects.transcript import ZERO_USAGE, ErrorKind, ModelError, Usage
 from ...effects.values import frozen, replace
 from .attempts import closing, is_visible
 from .config import ConfigError, ModelConfig
 
-__all__ = ["FallbackModel", "Retries", "Tried"]
+__all__ = ["FallbackModel", "Retries", "Tried", "who_is_asked"]
 
 PASSING = frozenset({ErrorKind.RATE_LIMITED, ErrorKind.TIMEOUT, ErrorKind.NETWORK, ErrorKind.UNAVAILABLE})
 """Failures for which a candidate is asked again, because they may be over the next time."""
@@ -48,20 +49,27 @@ class Retries:
 
 @frozen
 class Tried:
-    """One attempt that is over: which candidate it was of, what it used, and its failure (none: it answered)."""
+    """One attempt that is over: which candidate it was of, what it used, and its failure (none: it answered).
+
+    ``provider`` and ``model`` say whose prices these tokens have, as far as the candidate tells. Whoever prices the
+    attempts must not price the answer as well: its usage includes theirs.
+    """
 
     candidate: int
     retry: int
     usage: Usage
     error: ModelError | None
+    provider: str = ""
+    model: str = ""
 
 
 class FallbackModel:
-    """A ``ModelPort`` over others, tried in their order. Use it under trio; ``aclose`` it when done.
+    """A ``ModelPort`` over others, tried in their order, under any framework that they run on. ``aclose`` it when done.
 
     A model and a key that a request brings are for the first candidate; the key goes on only to the same vendor at the
-    same address. ``options`` of a request go to all of them. ``observe`` is told of every attempt. The answer's usage
-    counts those that were given up. Raises ``ConfigError`` without a candidate.
+    same address. ``options`` of a request go to all of them. The answer's usage includes that of the attempts that were
+    given up, whatever their models cost; ``observe`` is told of every attempt, and which model it was of. Raises
+    ``ConfigError`` without a candidate, and for one that is no model.
     """
 
     def __init__(
@@ -76,6 +84,12 @@ class FallbackModel:
         self._candidates = tuple(candidates)
         if not self._candidates:
             raise ConfigError("a list of models to fall back on needs at least one")
+        for place, candidate in enumerate(self._candidates, 1):
+            if not callable(getattr(candidate, "stream", None)):
+                given = type(candidate).__name__
+                raise ConfigError(
+                    f"number {place} of the models to fall back on is a {given} and no model: make_model makes one"
+                )
         self._retries = Retries(retries) if isinstance(retries, int) else retries or Retries()
         self._observe = observe
         self._chance = chance
@@ -94,6 +108,12 @@ class FallbackModel:
         for candidate in self._candidates:
             if (close := getattr(candidate, "aclose", None)) is not None:
                 await close()
+
+    def around(self, each: Callable[[ModelPort], ModelPort]) -> "FallbackModel":
+        """The same rules over what ``each`` makes of every candidate; the candidates stay this one's to close."""
+        other = copy(self)
+        other._candidates = tuple(map(each, self._candidates))
+        return other
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """The deltas of the first answer of which anything can be seen; else the last failure, with what was tried."""
@@ -116,7 +136,7 @@ class FallbackModel:
                     break
                 if retry < self._retries.times:
                     delay = self._retries.delay_ms(retry, attempt.failed.error, self._chance())
-                    await trio.sleep(delay / 1000)
+                    await anyio.sleep(delay / 1000)
                 retry += 1
         for delta in attempt.given_up(len(self._candidates), asked):
             yield delta
@@ -141,6 +161,8 @@ class _Attempt:
         self._retry = retry
         self._before = before
         self._usage = ZERO_USAGE
+        self._provider = ""
+        self._model = ""
         self._over = False
         self._answered = False
         self._held: list[Delta] = []
@@ -153,10 +175,12 @@ class _Attempt:
     @property
     def told(self) -> Tried:
         """This attempt, as it ended."""
-        return Tried(self._candidate, self._retry, self._usage, None if self._answered else self.failed.error)
+        error = None if self._answered else self.failed.error
+        return Tried(self._candidate, self._retry, self._usage, error, self._provider, self._model)
 
     async def deltas(self, candidate: ModelPort, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """What may be passed on of the answer: nothing of one that failed before anything could be seen."""
+        self._provider, self._model = who_is_asked(candidate, request)
         async with closing(candidate.stream(request)) as deltas:
             async for delta in deltas:
                 for each in self._passed_on(delta):
@@ -177,7 +201,9 @@ class _Attempt:
 
     def _passed_on(self, delta: Delta) -> list[Delta]:
         """The deltas that are not held back any more."""
-        if isinstance(delta, UsageReported):
+        if isinstance(delta, Started):
+            self._provider, self._model = delta.provider or self._provider, delta.model or self._model
+        elif isinstance(delta, UsageReported):
             self._usage = delta.usage
             delta = UsageReported(self.spent)
         elif isinstance(delta, StreamFinished | StreamFailed):
@@ -202,6 +228,15 @@ class _Attempt:
         if isinstance(end, StreamFailed):
             self.failed = end
         return end
+
+
+def who_is_asked(model: ModelPort, request: ModelRequest) -> tuple[str, str]:
+    """The provider and the model that a request goes to, as far as the port tells: by a ``config``, as ours have."""
+    config = getattr(model, "config", None)
+    if not isinstance(config, ModelConfig):
+        return "", ""
+    target = config.serving(replace(request, options={})).target  # whatever key it brings makes no difference
+    return target.provider, target.model
 
 
 def _same_door(one: ModelPort, other: ModelPort) -> bool:

@@ -29,12 +29,13 @@ from ...effects.transcript import (
 from ...effects.transcript.boundary import Boundary
 from .config import ModelConfig
 from .connections import Connection, PlainConnection
-from .gemini_reader import GeminiReader
+from .gemini_reader import GeminiReader, is_own_part
 from .generations import LATEST, generation_of, stand_in_for
 from .prompt import (
     arguments_of,
     begun_by_user,
     collapsed_system,
+    in_turns,
     level_of,
     messages_of,
     options_of,
@@ -79,7 +80,8 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     messages = messages_of(request, config, valid_id, boundary)
     contents = _Contents(config)
     opening = {"role": "user", "parts": [{"text": config.wording.opening}]}
-    body: dict[str, Any] = {"contents": begun_by_user(list(contents.of(messages)), opening)}
+    sent = in_turns(contents.of(messages), "parts", alone=_is_response)  # nothing else may be beside responses
+    body: dict[str, Any] = {"contents": begun_by_user(sent, opening)}
     if system := collapsed_system(request.instruction, messages):
         body["systemInstruction"] = {"parts": [{"text": system}]}
     if tools := tools_of(request, messages):
@@ -108,7 +110,7 @@ class _Contents:
         self._names: dict[str, str] = {}
 
     def of(self, messages: Iterable[Message]) -> Iterator[dict[str, Any]]:
-        """Users and outputs in turn; the results of a batch are one content."""
+        """Users and outputs in the order in which they spoke; the results of a batch are one content."""
         for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
             if is_result:
                 results = [message for message in group if isinstance(message, ToolResultMessage)]
@@ -129,6 +131,10 @@ class _Contents:
                 call = {"name": name, "args": arguments_of(part.arguments) or {}, **self._id(part.id)}
                 signature = self._unsigned if unsigned and part is calls[0] else _signature(part)
                 yield {"functionCall": call, **({"thoughtSignature": signature} if signature else {})}
+            elif isinstance(part, ThinkingPart) and part.redacted:
+                own = arguments_of(part.signature or "") or {}
+                if is_own_part(own):
+                    yield own
             elif signature := _signature(part):
                 thought = {"thought": True} if isinstance(part, ThinkingPart) else {}
                 yield {"text": part.text, **thought, "thoughtSignature": signature}
@@ -136,22 +142,22 @@ class _Contents:
                 yield {"text": part.text, **({"thought": True} if isinstance(part, ThinkingPart) else {})}
 
     def _results(self, results: list[ToolResultMessage]) -> Iterator[dict[str, Any]]:
-        """The responses to a batch. Only Gemini 3 takes images in them; for others they follow as the user's."""
+        """The responses to a batch. Gemini 3 takes images in them, if they have data; others follow as the user's."""
         parts: list[dict[str, Any]] = []
         images: list[dict[str, Any]] = []
         for result in results:
-            shown = [_image(part) for part in parts_of(result.content) if isinstance(part, ImagePart)]
-            follows = self._wording.tool_image_follows if shown and not self._latest else ""
-            text = text_of_parts(result.content) or follows
+            shown = [part for part in parts_of(result.content) if isinstance(part, ImagePart)]
+            within = [_image(part) for part in shown if self._latest and not part.url]
+            after = [_image(part) for part in shown if not self._latest or part.url]
+            text = text_of_parts(result.content) or (self._wording.tool_image_follows if after else "")
             response: dict[str, Any] = {
                 "name": self._names.get(result.call_id) or valid_name(result.name),
                 "response": {"error" if result.is_error else "output": text},
                 **self._id(result.call_id),
             }
-            if self._latest and shown:
-                response["parts"] = shown
-            else:
-                images += shown
+            if within:
+                response["parts"] = within
+            images += after
             parts.append({"functionResponse": response})
         yield {"role": "user", "parts": parts}
         if images:
@@ -160,6 +166,10 @@ class _Contents:
     def _id(self, id: str) -> dict[str, str]:
         """The id of a call that came with one; older models reject any."""
         return {"id": id} if self._latest and not _MADE_HERE.fullmatch(id) else {}
+
+
+def _is_response(content: dict[str, Any]) -> bool:
+    return "functionResponse" in content["parts"][0]
 
 
 def _shown(content: Content) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 Read ``GeminiReader.on_event``. A part says itself what it is; one piece of a text continues the one before. Signatures
 belong to the part they came with: a later one without any never takes it away, and one that comes in an empty part
-belongs to the text before it. The ``finishReason`` of the first candidate ends an answer, as does a blocked prompt.
+belongs to the text before it. Parts of the provider's own tools, and pictures that it drew, are kept to go back to it.
+The ``finishReason`` of the first candidate ends an answer, as does a blocked prompt.
 """
 
 import json
@@ -14,7 +15,7 @@ from .config import ModelConfig
 from .reader import AnswerReader
 from .wire import as_count, as_list, as_object, as_text
 
-__all__ = ["GeminiReader", "usage_of"]
+__all__ = ["GeminiReader", "is_own_part", "usage_of"]
 
 _STOPS = {
     "MAX_TOKENS": StopReason.LENGTH,
@@ -73,6 +74,9 @@ class GeminiReader(AnswerReader):
         if "functionCall" in part:
             self._on_call(as_object(part.get("functionCall")), signature)
             return
+        if is_own_part(part):
+            self.answer.hide(_written(part))
+            return
         kind = DeltaKind.THINKING if part.get("thought") is True else DeltaKind.TEXT
         self.answer.say(kind, as_text(part.get("text")))
         if signature:
@@ -80,7 +84,7 @@ class GeminiReader(AnswerReader):
 
     def _on_call(self, call: dict[str, Any], signature: str) -> None:
         """A call, which comes whole."""
-        arguments = json.dumps(as_object(call.get("args")), ensure_ascii=False, separators=(",", ":"))
+        arguments = _written(as_object(call.get("args")))
         self.answer.open(None, DeltaKind.CALL, as_text(call.get("id")), as_text(call.get("name")))
         self.answer.append(None, DeltaKind.CALL, arguments)
         if signature:
@@ -111,6 +115,16 @@ class GeminiReader(AnswerReader):
         if usage:
             self._counts |= usage
             self.answer.count(usage_of(self._counts))
+
+
+def is_own_part(part: dict[str, Any]) -> bool:
+    """Whether a part is neither text nor a call, but something that only the provider itself can read."""
+    told = {name for name, value in part.items() if as_object(value)}
+    return bool(told) and not as_text(part.get("text")) and not told & {"functionCall", "functionResponse"}
+
+
+def _written(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def usage_of(usage: dict[str, Any]) -> Usage:

@@ -126,6 +126,8 @@ class MessagesReader(AnswerReader):
             if whole:
                 self.answer.hide(_written(whole))
             return
+        if block is not None and block.type == "text" and block.citations:
+            self.answer.sign(key, _written(block.citations))
         if block is not None and block.given and self.answer.is_empty(key):  # some servers give arguments at once
             self.answer.append(key, DeltaKind.CALL, _written(block.given))
         self.answer.close(key)

@@ -1,36 +1,34 @@
-"""OpenAI's Chat Completions, also as a whole world of compatible servers speaks it.
+"""OpenAI's Chat Completions, also as a whole world of compatible servers speaks it: what is sent.
 
-Read ``build_request`` for the way out and ``ChatReader`` for the way back. Peculiarities of servers that are handled:
-reasoning in one of several members, in the content or in details that must go back, calls without index or id, several
-calls under one index, the older kind of call, usage inside a choice, a refusal in a member of its own, no ``[DONE]``.
+Apart from ``chat_reader``, which is the way back. Read ``build_request``, then ``_output`` for what goes back of an
+output: reasoning in the member that it came in, a gateway's details and Google's signatures as they were. Caching by a
+key of one's own is an option, a member of the body that goes in last (``prompt_cache_key="..."``).
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from ...effects.model import DeltaKind, ModelRequest
+from ...effects.model import ModelRequest
 from ...effects.transcript import (
     AssistantMessage,
     CallPart,
     Content,
     ImagePart,
     Message,
-    StopReason,
     SystemMessage,
     TextPart,
     ThinkingPart,
     ToolDeclaration,
     ToolResultMessage,
-    Usage,
     UserMessage,
     clean_text,
     parts_of,
 )
 from ...effects.transcript.boundary import Boundary, Wording
 from ...effects.transcript.declared import system_text
+from .chat_reader import REASONING_MEMBERS, WITHIN_CONTENT, ChatReader
 from .config import ModelConfig
 from .generations import stand_in_for
 from .openai_sdk import sdk_connection, sdk_headers
@@ -46,19 +44,9 @@ from .prompt import (
     valid_name,
 )
 from .protocols import WireProtocol
-from .reader import AnswerReader
-from .wire import as_count, as_list, as_object, as_text
+from .wire import as_list
 
-__all__ = ["OPENAI_CHAT", "ChatReader", "build_request", "valid_id"]
-
-REASONING_MEMBERS = ("reasoning_content", "reasoning", "reasoning_text")
-"""Where servers put reasoning. It goes back where it came from: the member's name is kept as the signature."""
-
-WITHIN_CONTENT = "content"
-"""The signature of reasoning that came as a part of the content, as Mistral has it."""
-
-
-# The way out.
+__all__ = ["OPENAI_CHAT", "build_request", "valid_id"]
 
 
 def valid_id(id: str) -> str:
@@ -81,7 +69,7 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
         body[config.vendor.max_tokens] = limit
     body |= reasoning_of(request, config)
     tools = tools_of(request, messages)
-    if tools:
+    if tools or (config.vendor.tools_due and any("tool_calls" in message for message in sent)):
         body["tools"] = [_tool(tool) for tool in tools]
     return {**body, **options_of(request, config), "stream": True}
 
@@ -160,11 +148,8 @@ def _thought(part: ThinkingPart) -> dict[str, Any]:
 
 
 def _details(signature: str | None) -> list[Any]:
-    """The reasoning details that a gateway gave to be given back."""
-    try:
-        return as_list(json.loads(signature or "null"))
-    except (ValueError, RecursionError):
-        return []
+    """The reasoning details that a gateway gave to be given back, without what JSON cannot hold."""
+    return as_list((arguments_of(f'{{"details":{signature}}}') or {}).get("details"))
 
 
 def _call(part: CallPart) -> dict[str, Any]:
@@ -200,131 +185,6 @@ def _tool(tool: ToolDeclaration) -> dict[str, Any]:
     if tool.description:
         function["description"] = tool.description
     return {"type": "function", "function": function}
-
-
-# The way back.
-
-_STOPS = {
-    "length": StopReason.LENGTH,
-    "max_tokens": StopReason.LENGTH,
-    "model_length": StopReason.LENGTH,
-    "model_context_window_exceeded": StopReason.LENGTH,
-    "tool_calls": StopReason.TOOL_USE,
-    "function_call": StopReason.TOOL_USE,
-    "content_filter": StopReason.REFUSAL,
-    "refusal": StopReason.REFUSAL,
-    "safety": StopReason.REFUSAL,
-    "sensitive": StopReason.REFUSAL,
-}
-_BREAKDOWNS = frozenset({"error", "insufficient_system_resource", "network_error"})
-
-
-class ChatReader(AnswerReader):
-    """One answer: chunks of choice 0, ended by its ``finish_reason``; usage may follow."""
-
-    def __init__(self, config: ModelConfig) -> None:
-        super().__init__(config)
-        self._refused = False
-        self._reasoning_member = ""
-        self._details: dict[tuple[int | None, str], dict[str, Any]] = {}
-
-    def on_event(self, name: str, value: dict[str, Any]) -> None:
-        """Take in one chunk."""
-        if value.get("error"):
-            self.report(value)
-            return
-        self.response_id = self.response_id or as_text(value.get("id")) or None
-        choices = [as_object(choice) for choice in as_list(value.get("choices"))]
-        choice = next((choice for choice in choices if choice.get("index") in (0, None)), None)
-        if choice is not None or self.response_id:
-            self.answer.start(self.response_id, as_text(value.get("model")) or None)
-        if choice is not None:
-            self._on_choice(choice)
-        usage = as_object(value.get("usage")) or as_object(choice and choice.get("usage"))
-        if usage:
-            self.answer.count(usage_of(usage))
-
-    def _on_choice(self, choice: dict[str, Any]) -> None:
-        delta = as_object(choice.get("delta"))
-        self._on_reasoning(delta)
-        self._on_content(delta.get("content"))
-        if refusal := as_text(delta.get("refusal")):
-            self._refused = True
-            self.answer.say(DeltaKind.TEXT, refusal)
-        for piece in map(as_object, as_list(delta.get("tool_calls"))):
-            self._on_call(piece, as_object(piece.get("function")))
-        if older := as_object(delta.get("function_call")):
-            self._on_call({}, older)
-        if reason := as_text(choice.get("finish_reason")):
-            self._on_finish(reason, choice)
-
-    def _on_content(self, content: Any) -> None:
-        """Text; or parts, of which some are reasoning."""
-        self.answer.say(DeltaKind.TEXT, as_text(content))
-        for part in map(as_object, as_list(content)):
-            self.answer.say(DeltaKind.TEXT, as_text(part.get("text")))
-            thoughts = part.get("thinking")
-            for thought in as_list(thoughts) or [{"text": thoughts}]:
-                self.answer.say(DeltaKind.THINKING, as_text(as_object(thought).get("text")), signature=WITHIN_CONTENT)
-
-    def _on_call(self, piece: dict[str, Any], function: dict[str, Any]) -> None:
-        self.answer.call(
-            as_count(piece.get("index")),
-            as_text(piece.get("id")),
-            as_text(function.get("name")),
-            as_text(function.get("arguments")),
-        )
-        google = as_object(as_object(piece.get("extra_content")).get("google"))
-        if signature := as_text(google.get("thought_signature")):
-            self.answer.sign(None, signature)
-
-    def _on_reasoning(self, delta: dict[str, Any]) -> None:
-        """Reasoning from one member only: some servers say the same in two."""
-        details = [as_object(detail) for detail in as_list(delta.get("reasoning_details"))]
-        for detail in details:
-            self._keep(detail)
-        members = (self._reasoning_member,) if self._reasoning_member else REASONING_MEMBERS
-        for member in members:
-            if text := as_text(delta.get(member)):
-                self._reasoning_member = member
-                self.answer.say(DeltaKind.THINKING, text, signature=member)
-                return
-        if not self._reasoning_member:
-            for detail in details:
-                self.answer.say(DeltaKind.THINKING, as_text(detail.get("text")) or as_text(detail.get("summary")))
-
-    def _keep(self, detail: dict[str, Any]) -> None:
-        """A piece of what a gateway wants back: pieces under one index are one, their texts joined."""
-        key = as_count(detail.get("index")), as_text(detail.get("type"))
-        kept = self._details.setdefault(key, {})
-        for name, value in detail.items():
-            if name in ("text", "summary", "data") and isinstance(value, str):
-                kept[name] = as_text(kept.get(name)) + value
-            elif value is not None or name not in kept:
-                kept[name] = value
-
-    def _on_finish(self, reason: str, choice: dict[str, Any]) -> None:
-        self.raw_stop = reason
-        if reason in _BREAKDOWNS:
-            self.report(choice if choice.get("error") else {"error": {"code": reason}})
-            return
-        if self._details and not self.complete:
-            self.answer.hide(json.dumps([*self._details.values()], ensure_ascii=False, separators=(",", ":")))
-        self.stop = StopReason.REFUSAL if self._refused else _STOPS.get(reason, StopReason.STOP)
-        self.complete = True
-
-
-def usage_of(usage: dict[str, Any]) -> Usage:
-    """Tokens in disjoint parts: the provider counts cached ones within the prompt (decision 26)."""
-    prompt, output = as_count(usage.get("prompt_tokens")) or 0, as_count(usage.get("completion_tokens")) or 0
-    prompt_details = as_object(usage.get("prompt_tokens_details"))
-    cached = as_count(prompt_details.get("cached_tokens")) or as_count(usage.get("prompt_cache_hit_tokens")) or 0
-    read = min(cached, prompt)
-    written = min(as_count(prompt_details.get("cache_write_tokens")) or 0, prompt - read)
-    reasoning = as_count(as_object(usage.get("completion_tokens_details")).get("reasoning_tokens")) or 0
-    if as_count(usage.get("total_tokens")) == prompt + output + reasoning:
-        output += reasoning  # some servers count reasoning beside the output, not within it
-    return Usage(prompt - read - written, read, written, output, min(reasoning, output))
 
 
 OPENAI_CHAT = WireProtocol(

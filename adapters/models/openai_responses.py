@@ -2,13 +2,15 @@
 
 Apart from ``responses_reader``, which is the way back. Nothing is stored by the provider: every request carries the
 whole conversation, and what only the model itself may read again goes back as it came, the reasoning as the item it
-was (with its encrypted content), texts and calls under the ids of their items. Read ``build_request``, then ``_output``
-for the rules about which items may go back.
+was (with its encrypted content), calls of the provider's own tools likewise, texts and calls under the ids of their
+items. Read ``build_request``, then ``_output`` for the rules about which items may go back. Options are members of the
+body that go in last; an ``include`` among them replaces ours, which asks for the encrypted reasoning.
 """
 
-import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from copy import deepcopy
 from typing import Any
 
 from ...effects.model import ModelRequest
@@ -44,7 +46,7 @@ from .prompt import (
 )
 from .protocols import WireProtocol
 from .responses_reader import ResponsesReader
-from .wire import as_object, as_text
+from .wire import as_text
 
 __all__ = ["OPENAI_RESPONSES", "build_request", "valid_id"]
 
@@ -62,20 +64,23 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     instruction = clean_text(request.instruction)
     body: dict[str, Any] = {
         "model": config.model,
-        "input": list(_items(messages, bool(instruction))),
+        "input": list(_items(messages, bool(instruction), config.vendor.sealed)),
         "store": False,
     }
     if instruction:
         body["instructions"] = instruction
     if limit := request.max_output_tokens or config.max_output_tokens:
         body[config.vendor.max_tokens] = limit
+    thinking = config.vendor.thinking
+    if re.match(thinking.thinkers, config.model):
+        body |= deepcopy(dict(thinking.always))
     body |= reasoning_of(request, config)
     if tools := tools_of(request, messages):
         body["tools"] = [_tool(tool) for tool in tools]
     return {**body, **options_of(request, config), "stream": True}
 
 
-def _items(messages: Iterable[Message], said: bool) -> Iterator[dict[str, Any]]:
+def _items(messages: Iterable[Message], said: bool, sealed: bool) -> Iterator[dict[str, Any]]:
     """The conversation as input items; ``said``: whether something comes before it."""
     for message in messages:
         if isinstance(message, SystemMessage):
@@ -84,7 +89,7 @@ def _items(messages: Iterable[Message], said: bool) -> Iterator[dict[str, Any]]:
         elif isinstance(message, UserMessage):
             yield {"role": "user", "content": _content(message.content)}
         elif isinstance(message, AssistantMessage):
-            yield from _output(message)
+            yield from _output(message, sealed)
         elif isinstance(message, ToolResultMessage):
             yield {"type": "function_call_output", "call_id": message.call_id, "output": _content(message.content)}
         said = True
@@ -104,18 +109,20 @@ def _shown(part: TextPart | ImagePart) -> dict[str, Any]:
     return {"type": "input_image", "image_url": data_url(part), "detail": "auto"}
 
 
-def _output(message: AssistantMessage) -> list[dict[str, Any]]:
+def _output(message: AssistantMessage, sealed: bool) -> list[dict[str, Any]]:
     """An output as items.
 
     The server pairs the items that it made: a reasoning item must be followed by what it was for, and an item under
-    its id must come with its reasoning. So reasoning at the end stays away, and ids do where some reasoning is missing.
+    its id must come with its reasoning. So all of them go back, or where one is missing only what was said and called,
+    without ids; and reasoning at the end stays away.
     """
-    thoughts = [part for part in message.parts if isinstance(part, ThinkingPart)]
-    paired = all(_thought(part) for part in thoughts)
+    own = _own_items(message, sealed)
+    paired = all(own)
+    hidden = iter(own)
     items: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, ThinkingPart):
-            item = _thought(part)
+            item = next(hidden) if paired else {}
         elif isinstance(part, CallPart):
             item = _call(part, paired)
         else:
@@ -127,10 +134,32 @@ def _output(message: AssistantMessage) -> list[dict[str, Any]]:
     return items
 
 
-def _thought(part: ThinkingPart) -> dict[str, Any]:
-    """The reasoning item that the provider gave, without what it left empty; nothing if this is none."""
-    item = _signed(part.signature)
-    if item.get("type") != "reasoning" or not as_text(item.get("id")):
+def _own_items(message: AssistantMessage, sealed: bool) -> list[dict[str, Any]]:
+    """For each thinking part the provider's item that it is; an empty one where that is missing or cannot go back.
+
+    A call that is in want of an output cannot: the provider's tools bring theirs with them, under the same call id.
+    """
+    signed = [(part, _signed(part.signature)) for part in message.parts if isinstance(part, ThinkingPart)]
+    ids = Counter(id for _, item in signed if (id := as_text(item.get("call_id"))))
+    own: list[dict[str, Any]] = []
+    for part, item in signed:
+        if not as_text(item.get("type")):
+            own.append({})
+        elif not part.redacted:
+            own.append(_thought(item, sealed))
+        else:
+            own.append(item if ids[as_text(item.get("call_id"))] != 1 else {})
+    return own
+
+
+def _thought(item: dict[str, Any], sealed: bool) -> dict[str, Any]:
+    """The reasoning item that the provider gave, without what it left empty; nothing if this is none.
+
+    One that says nothing at all is of no use to anybody, and where reasoning is sealed, neither is one without its
+    encrypted content: the provider looks for it among what it has stored, which is nothing.
+    """
+    said = ("encrypted_content",) if sealed else ("encrypted_content", "summary", "content")
+    if item["type"] != "reasoning" or not as_text(item.get("id")) or not any(item.get(name) for name in said):
         return {}
     return {"summary": [], **{name: value for name, value in item.items() if value is not None}}
 
@@ -162,13 +191,12 @@ def _text(part: TextPart, paired: bool) -> dict[str, Any]:
 
 
 def _signed(signature: str | None) -> dict[str, Any]:
-    """What a signature of this protocol holds; older ones are the bare id."""
+    """What a signature of this protocol holds, without what JSON cannot hold; older ones are the bare id."""
     if not signature:
         return {}
-    try:
-        return as_object(json.loads(signature))
-    except (ValueError, RecursionError):
+    if re.fullmatch("[a-zA-Z0-9_-]+", signature):
         return {"id": signature}
+    return arguments_of(signature) or {}
 
 
 def _tool(tool: ToolDeclaration) -> dict[str, Any]:

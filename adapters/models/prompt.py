@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from typing import Any, cast
 
@@ -27,13 +27,17 @@ from ...effects.transcript.boundary import Boundary, IdRule
 from ...effects.transcript.declared import current_tools, system_prompt
 from .config import ModelConfig
 from .vendors import CallIds
+from .wire import as_object
 
 __all__ = [
+    "LEVELS",
     "arguments_of",
     "begun_by_user",
     "boundary_for",
+    "cache_breakpoints_of",
     "collapsed_system",
     "data_url",
+    "in_turns",
     "level_of",
     "messages_of",
     "nine_characters",
@@ -43,7 +47,22 @@ __all__ = [
     "text_of_parts",
     "tools_of",
     "valid_name",
+    "wrong_level",
 ]
+
+LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
+"""The levels of reasoning, from none to as much as there is. A model that has not all of them gets a near one."""
+
+
+def wrong_level(options: Mapping[str, Any]) -> str:
+    """What is wrong with the level of reasoning among some options, for people; empty where nothing is.
+
+    An object is no level but a member of the body, which is the provider's to judge.
+    """
+    level = options.get("reasoning", "")
+    if level == "" or isinstance(level, Mapping) or (isinstance(level, str) and level in LEVELS):
+        return ""
+    return f"reasoning is one of {', '.join(LEVELS)}, not {level!r}"
 
 
 def boundary_for(config: ModelConfig, id_rule: IdRule) -> Boundary:
@@ -73,6 +92,22 @@ def begun_by_user(sent: list[dict[str, Any]], opening: dict[str, Any]) -> list[d
     return sent if not sent or sent[0].get("role") == "user" else [opening, *sent]
 
 
+def in_turns(
+    sent: Iterable[dict[str, Any]], member: str, alone: Callable[[dict[str, Any]], bool] = lambda message: False
+) -> list[dict[str, Any]]:
+    """What is sent, for a protocol whose roles take turns: neighbours of one role are one, but for those ``alone``.
+
+    ``member`` is the list of what a message says; it must be nobody else's.
+    """
+    turns: list[dict[str, Any]] = []
+    for message in sent:
+        if turns and turns[-1]["role"] == message["role"] and not alone(turns[-1]) and not alone(message):
+            turns[-1][member] += message[member]
+        else:
+            turns.append(message)
+    return turns
+
+
 def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDeclaration, ...]:
     """The tools on offer: the request's own, or those that system messages have brought and not taken away."""
     return tuple(map(_sendable, request.tools or current_tools(messages)))
@@ -81,11 +116,12 @@ def tools_of(request: ModelRequest, messages: Iterable[Message]) -> tuple[ToolDe
 def options_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
     """The members that go into the body last: the configuration's, then the request's.
 
-    Two options are not members: ``api_key``, which goes elsewhere, and ``reasoning`` as a level, which every protocol
-    says in its own way.
+    Three options are not members: ``api_key``, which goes elsewhere, ``reasoning`` as a level, which every protocol
+    says in its own way, and ``cache_breakpoints``, which not every protocol has.
     """
     options: dict[str, Any] = clean_json({**config.options, **request.options})
     options.pop("api_key", None)
+    options.pop("cache_breakpoints", None)
     if isinstance(options.get("reasoning"), str):
         del options["reasoning"]
     return options
@@ -107,6 +143,11 @@ def reasoning_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
             place = place.setdefault(name, {})
         place[last] = thinking.levels.get(level, level)
     return body
+
+
+def cache_breakpoints_of(request: ModelRequest, config: ModelConfig) -> dict[str, Any]:
+    """What marks the ends of what a provider shall cache, in its own words; empty where nobody asked."""
+    return clean_json(as_object({**config.options, **request.options}.get("cache_breakpoints")))
 
 
 def level_of(request: ModelRequest, config: ModelConfig) -> str:

@@ -2,22 +2,25 @@
 
 Read ``ResponsesReader.on_event`` for the events. What an item says at its end is compared with what its pieces said:
 missing text is added, arguments that differ replace those of the pieces, and an item that never came in pieces (some
-servers send it whole, or only in the last event) is read from there. Items of the provider's own tools are passed over.
+servers send it whole, or only in the last event) is read from there. Every other item, such as a call of one of the
+provider's own tools, says nothing here and is kept hidden, whole: the reasoning before it may not go back without it.
 """
 
-import json
 from typing import Any
 
 from ...effects.model import DeltaKind
-from ...effects.transcript import StopReason, Usage
+from ...effects.transcript import StopReason
 from .config import ModelConfig
+from .openai_pieces import GrowingText, arguments_text, written
+from .openai_usage import responses_usage
 from .reader import AnswerReader
 from .wire import as_count, as_list, as_object, as_text
 
-__all__ = ["ResponsesReader", "usage_of"]
+__all__ = ["ResponsesReader"]
 
 _KINDS = {"message": DeltaKind.TEXT, "reasoning": DeltaKind.THINKING, "function_call": DeltaKind.CALL}
 _REFUSALS = frozenset({"content_filter"})
+_WHOLE = frozenset({"", "completed", "failed"})
 _NAMELESS = 1 << 20
 
 
@@ -28,7 +31,7 @@ class _Item:
         self.key = key
         self.kind = kind
         self.named = named
-        self.text = ""
+        self.text = GrowingText()
         self.part: object = None
 
 
@@ -66,7 +69,7 @@ class ResponsesReader(AnswerReader):
             case "response.function_call_arguments.delta":
                 self._say(value, DeltaKind.CALL)
             case "response.function_call_arguments.done":
-                self._settle(self._opened(self._key(value), DeltaKind.CALL), as_text(value.get("arguments")))
+                self._settle(self._opened(self._key(value), DeltaKind.CALL), arguments_text(value.get("arguments")))
             case "response.completed" | "response.incomplete" | "response.done":
                 self._on_end(response, event)
             case "response.failed" | "response.cancelled":
@@ -100,27 +103,33 @@ class ResponsesReader(AnswerReader):
         if not text:
             return
         item = self._opened(self._key(value), kind)
-        if item.text and item.part != part:
+        if item.text.length and item.part != part:
             text = "\n\n" + text
         item.part = part
         self._add(item, text)
 
     def _add(self, item: _Item, text: str) -> None:
         if text:
-            item.text += text
+            item.text.add(text)
             self.answer.append(item.key, item.kind, text)
 
     def _settle(self, item: _Item, whole: str) -> None:
         """What the item says in the end: the rest of it, or for a call something else."""
-        if whole.startswith(item.text):
-            self._add(item, whole[len(item.text) :])
+        rest = item.text.rest_of(whole)
+        if rest is not None:
+            self._add(item, rest)
         elif item.kind is DeltaKind.CALL and whole:
             self.answer.restate(item.key, whole)
 
     def _on_item(self, key: int, value: dict[str, Any], done: bool = False) -> None:
-        kind = _KINDS.get(as_text(value.get("type")))
-        id = as_text(value.get("id"))
-        if kind is None or key in self._done or id in self._done:
+        type, id = as_text(value.get("type")), as_text(value.get("id"))
+        kind = _KINDS.get(type)
+        if kind is None:
+            if done and type and (id or key) not in self._done and as_text(value.get("status")) in _WHOLE:
+                self._done |= {key, id} - {""}
+                self._hide(value)
+            return
+        if key in self._done or id in self._done:
             return
         call_id = (as_text(value.get("call_id")) or id) if kind is DeltaKind.CALL else ""
         item = self._opened(key, kind, call_id, as_text(value.get("name")) if call_id else "")
@@ -131,12 +140,18 @@ class ResponsesReader(AnswerReader):
                 self.answer.sign(key, signature)
             self.answer.close(key)
 
+    def _hide(self, value: dict[str, Any]) -> None:
+        """An item that only goes back to the provider; what else is being said goes on."""
+        self.answer.open(None, DeltaKind.THINKING)
+        self.answer.sign(None, written(value), redacted=True)
+        self.answer.close(None)
+
     def _told(self, kind: DeltaKind, value: dict[str, Any]) -> str:
         """Everything that an item says."""
         content = [as_object(part) for part in as_list(value.get("content"))]
         match kind:
             case DeltaKind.CALL:
-                return as_text(value.get("arguments"))
+                return arguments_text(value.get("arguments"))
             case DeltaKind.TEXT:
                 self._refused = self._refused or any(as_text(part.get("refusal")) for part in content)
                 return "".join(as_text(part.get("text")) or as_text(part.get("refusal")) for part in content)
@@ -167,32 +182,26 @@ class ResponsesReader(AnswerReader):
     def _on_failure(self, response: dict[str, Any], event: str) -> None:
         self._count(response)
         self.raw_stop = as_text(response.get("status")) or event.removeprefix("response.")
-        self.report(as_object(response.get("error")) or {"code": self.raw_stop})
+        reason = as_text(as_object(response.get("incomplete_details")).get("reason"))
+        self.report(as_object(response.get("error")) or {"code": reason or self.raw_stop})
 
     def _count(self, response: dict[str, Any]) -> None:
         if usage := as_object(response.get("usage")):
-            self.answer.count(usage_of(usage))
-
-
-def usage_of(usage: dict[str, Any]) -> Usage:
-    """Tokens in disjoint parts: the provider counts cached ones within the input (decision 26)."""
-    prompt, output = as_count(usage.get("input_tokens")) or 0, as_count(usage.get("output_tokens")) or 0
-    details = as_object(usage.get("input_tokens_details"))
-    read = min(as_count(details.get("cached_tokens")) or 0, prompt)
-    written = min(as_count(details.get("cache_write_tokens")) or 0, prompt - read)
-    reasoning = as_count(as_object(usage.get("output_tokens_details")).get("reasoning_tokens")) or 0
-    return Usage(prompt - read - written, read, written, output, min(reasoning, output))
+            self.answer.count(responses_usage(usage))
 
 
 def _signature(kind: DeltaKind, value: dict[str, Any]) -> str:
-    """What must go back with an item: reasoning as a whole, of a text its id and phase, of a call its id."""
+    """What must go back with an item: reasoning as a whole, of a text its id and phase, of a call its id.
+
+    Reasoning is kept even where nothing is in it: what came after it may not go back under its id then.
+    """
     id = as_text(value.get("id"))
     match kind:
         case DeltaKind.THINKING:
-            kept = value if value.get("encrypted_content") or value.get("summary") or value.get("content") else {}
+            kept = value if id or any(value.get(name) for name in ("encrypted_content", "summary", "content")) else {}
         case DeltaKind.TEXT:
             phase = as_text(value.get("phase"))
             kept = {"id": id, **({"phase": phase} if phase else {})} if id or phase else {}
         case DeltaKind.CALL:
             kept = {"id": id} if id else {}
-    return json.dumps(kept, ensure_ascii=False, separators=(",", ":")) if kept else ""
+    return written(kept) if kept else ""

@@ -13,6 +13,7 @@ MAX_EVENT_BYTES = 16 * 2**20
 """The most bytes that one event may have."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_OTHER_FIELDS = frozenset({"", "id", "retry"})  # of the standard; the first is a comment's
 
 
 class EventTooLargeError(Exception):
@@ -28,9 +29,13 @@ class ServerEvent:
 
 
 class EventDecoder:
-    """Events from chunks of bytes, however they are cut."""
+    """Events from chunks of bytes, however they are cut.
+
+    ``foreign``: whether there was a line that no stream of events has, such as those of a web page.
+    """
 
     def __init__(self) -> None:
+        self.foreign = False
         self._partial: list[bytes] = []
         self._size = 0
         self._after_return = False
@@ -78,6 +83,8 @@ class EventDecoder:
             self._data.append(value)
         elif name == "event":
             self._name = value
+        elif name not in _OTHER_FIELDS:
+            self.foreign = True
         return None
 
     def _dispatch(self) -> ServerEvent:

@@ -55,12 +55,16 @@ class Thinking:
 
     ``off`` are the members of the body that switch thinking off, ``on`` those that go with every level. ``effort`` is
     where the level goes, a member or a path to one with dots; ``levels`` are those that the vendor calls otherwise.
+    ``always`` are members that go with every request, whatever the level, to the models that think unasked: those whose
+    names begin as the pattern ``thinkers`` says. Only the Responses API has any: other models there reject them.
     """
 
     off: Mapping[str, Any] = field(factory=dict[str, Any])
     on: Mapping[str, Any] = field(factory=dict[str, Any])
     effort: str = ""
     levels: Mapping[str, str] = field(factory=dict[str, str])
+    always: Mapping[str, Any] = field(factory=dict[str, Any])
+    thinkers: str = ""
 
 
 class CallIds(StrEnum):
@@ -83,7 +87,9 @@ class Vendor:
     whether a stream tells its usage only when asked. ``reasoning_due`` is the member that no output with calls may be
     without: these servers reject a history whose calls came without a thought, as another model's do. ``bridges``:
     whether an output must stand between results and what the user says next. ``unsigned`` stands for the signature of
-    the first of some calls that came without any, where the server wants one.
+    the first of some calls that came without any, where the server wants one. ``sealed``: whether reasoning can only go
+    back with its encrypted content. ``tools_due``: whether a conversation with calls in it must have the member
+    ``tools`` though none are on offer; most servers reject an empty one.
     """
 
     name: str
@@ -102,6 +108,8 @@ class Vendor:
     reasoning_due: str = ""
     bridges: bool = False
     unsigned: str = ""
+    sealed: bool = False
+    tools_due: bool = False
 
     def supports(self, strategy: Strategy) -> bool:
         """Whether the vendor can be made to answer with an object in this way."""
@@ -141,9 +149,9 @@ _ADAPTIVE = Thinking(on={"thinking": {"type": "adaptive"}}, effort="output_confi
 _QWEN = Thinking(
     off={"enable_thinking": False, "chat_template_kwargs": {"enable_thinking": False}}, on={"enable_thinking": True}
 )
-_SUMMARIES = Thinking(
-    on={"include": ["reasoning.encrypted_content"], "reasoning": {"summary": "auto"}}, effort="reasoning.effort"
-)
+_ENCRYPTED = {"include": ["reasoning.encrypted_content"]}
+_SUMMARIES = Thinking(on={**_ENCRYPTED, "reasoning": {"summary": "auto"}}, effort="reasoning.effort")
+_THINKERS = r"(?!.*-chat)(ft:)?(o\d|gpt-([5-9]|\d\d)|codex-)"  # the others reject a request for encrypted reasoning
 
 # Where a vendor has an address per region, the row has the one of its home; keys of another region need another.
 _ROWS = (
@@ -249,7 +257,8 @@ _FURTHER = (
         "https://api.openai.com/v1",
         max_tokens="max_output_tokens",
         structured=Strategy.JSON_SCHEMA,
-        thinking=_SUMMARIES,
+        thinking=replace(_SUMMARIES, always=_ENCRYPTED, thinkers=_THINKERS),
+        sealed=True,
     ),
     Vendor(
         "google",
@@ -304,17 +313,29 @@ def vendor_of(brand: str, protocol: str = "") -> Vendor | None:
 
 
 def through(vendor: Vendor, gateway: Gateway) -> Vendor:
-    """The vendor behind a gateway: its name stays, and what describes its own address and body goes."""
+    """The vendor behind a gateway: its name stays, and what describes its own address and body goes.
+
+    What its models demand of a conversation stays, as the gateway hands it on: the form of call ids, outputs between
+    results and users, encrypted reasoning. Members about thinking stay if the gateway keeps them: those that the vendor
+    has for the gateway's protocol, and what stands for thoughts and signatures that are due.
+    """
+    own = vendor if vendor.protocol == gateway.protocol else vendor_of(vendor.name, gateway.protocol) or vendor
     structured = vendor.structured if vendor.structured in strategies_of(gateway.protocol) else Strategy.FORCED_TOOL
+    keeps = gateway.keeps_thinking
     return Vendor(
         vendor.name,
         gateway.protocol,
         key_optional=vendor.key_optional,
         max_tokens="max_output_tokens" if gateway.protocol == _RESPONSES else "max_tokens",
         structured=structured,
-        thinking=vendor.thinking if gateway.keeps_thinking else _USUAL.get(gateway.protocol, Thinking()),
+        thinking=own.thinking if keeps else _USUAL.get(gateway.protocol, Thinking()),
         rerank=vendor.rerank,
-        reasoning_due=vendor.reasoning_due if gateway.keeps_thinking else "",
+        call_ids=vendor.call_ids,
+        reasoning_due=own.reasoning_due if keeps else "",
+        bridges=own.bridges,
+        unsigned=own.unsigned if keeps else "",
+        sealed=own.sealed,
+        tools_due=vendor.protocol == _MESSAGES,
     )
 
 

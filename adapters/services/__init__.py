@@ -1,11 +1,13 @@
 """Services around models: vectors for texts, scores for documents, lists of models, and whether a key is accepted.
 
-Read ``endpoint`` (where, and with which key) and ``client`` (asking, under trio), then a module a service:
-``embedding``, ``rerank``, ``discovery`` with ``listed``, and ``probe``. ``brands`` is data; ``errors`` and ``failures``
-say in one line what went wrong, and at which stage. Independent of ``adapters.models``: an address is given as it is.
+Read ``endpoint`` (where, and with which key) and ``client`` (asking, under trio or asyncio), then a module a service:
+``embedding``, ``rerank``, ``discovery`` with ``listed``, and ``probe``. ``brands`` is data, and ``endpoint_for`` knows
+the brands' own addresses by it; ``inputs`` checks what callers hand in; ``errors`` and ``failures`` say in one line
+what went wrong, and at which stage. Independent of ``adapters.models``: an endpoint has one key, as text.
 """
 
 from ...effects.transcript.failures import Stage
+from .brands import endpoint_for
 from .client import ServiceClient
 from .discovery import Catalogue, discover
 from .embedding import Embeddings, embed
@@ -32,6 +34,7 @@ __all__ = [
     "discover",
     "embed",
     "endpoint_at",
+    "endpoint_for",
     "probe",
     "rerank",
 ]

@@ -1,16 +1,17 @@
-"""Where each brand lists its models, and what proves that a key is accepted: data.
+"""Where each brand is, where it lists its models, and what proves that a key is accepted: data.
 
-Apart from ``adapters.models.vendors``, which says how a brand's models are asked: rooms of adapters do not know each
-other, and a list is found elsewhere than a chat.
+Read ``endpoint_for`` for an endpoint at a brand's own address. Apart from ``adapters.models.vendors``, which says how a
+brand's models are asked: rooms of adapters do not know each other, and a list is found elsewhere than a chat.
 """
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 from ...effects.values import frozen, replace
-from .endpoint import Endpoint
+from .endpoint import Endpoint, endpoint_at
+from .errors import misconfigured, unknown_brand
 
-__all__ = ["KEY_SERVICES", "Auth", "Listing", "Pages", "listing_of"]
+__all__ = ["KEY_SERVICES", "Auth", "Listing", "Pages", "endpoint_for", "listing_of"]
 
 
 class Auth(StrEnum):
@@ -70,7 +71,9 @@ _USUAL = Listing()
 _LISTINGS: Mapping[str, Listing] = {
     "openai": _USUAL,
     "anthropic": Listing("v1/models", ("/v1",), auth=Auth.ANTHROPIC, pages=Pages.AFTER_ID, query={"limit": 1000}),
-    "google": Listing("v1beta/models", ("/v1beta",), "models", Auth.GOOGLE, Pages.CURSOR, {"pageSize": 1000}),
+    "google": Listing(
+        "v1beta/models", ("/v1beta/openai", "/v1beta"), "models", Auth.GOOGLE, Pages.CURSOR, {"pageSize": 1000}
+    ),
     "deepseek": _USUAL,
     "alibaba": Listing(
         "api/v1/models",
@@ -95,6 +98,41 @@ KEY_SERVICES: Mapping[str, Listing] = {"openrouter": Listing("key")}
 """What to ask instead of the list where that needs no key and so would prove nothing; the answer is an object."""
 
 
-def listing_of(brand: str) -> Listing | None:
-    """Where the brand lists its models; nothing for a brand that nobody knows."""
-    return _LISTINGS.get(brand)
+_ADDRESSES: Mapping[str, str] = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "google": "https://generativelanguage.googleapis.com/v1beta/openai",
+    "deepseek": "https://api.deepseek.com",
+    "alibaba": "https://dashscope.aliyuncs.com/compatible-mode/v1",
+    "moonshot": "https://api.moonshot.ai/v1",
+    "zhipu": "https://open.bigmodel.cn/api/paas/v4",
+    "volcengine": "https://ark.cn-beijing.volces.com/api/v3",
+    "minimax": "https://api.minimax.io/v1",
+    "xai": "https://api.x.ai/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "ollama": "http://localhost:11434/v1",
+}
+"""The address of each brand's compatible services, where it documents one; lists are found from there as well."""
+
+
+def listing_of(brand: str) -> Listing:
+    """Where the brand lists its models; raises ``UnsupportedError`` for a brand that nobody knows."""
+    listing = _LISTINGS.get(str(brand))
+    if listing is None:
+        raise unknown_brand(brand, _LISTINGS)
+    return listing
+
+
+def endpoint_for(
+    brand: str, api_key: str | None = None, base_url: str | None = None, *, allow_http: bool = False
+) -> Endpoint:
+    """The endpoint of a brand, at its own address unless ``base_url`` is another; raises ``ServiceError``.
+
+    Addresses are those of a vendor's home region; keys of another region need another.
+    """
+    listing_of(brand)
+    url = base_url or _ADDRESSES.get(brand)
+    if not url:
+        raise misconfigured(f"{brand} needs a base URL, such as https://example.com/v1")
+    return endpoint_at(url, api_key, name=brand, allow_http=allow_http)

@@ -1,24 +1,28 @@
 """Asking a service over HTTP: JSON out, JSON back, every failure typed. The only code here that touches the network.
 
-Redirects are never followed: a key goes only where it was meant to go. An answer has a size that it may not exceed and
-a time in which it must be there, whole; how an answer that is no success is told comes before how long it is.
-Cancellation is nobody's failure and passes through.
+Written on anyio: it runs under trio and under asyncio. Redirects are never followed: a key goes only where it was meant
+to go. An answer has a size that it may not exceed and a time in which it must be there, whole; how an answer that is no
+success is told comes before how long it is, or how long its page takes. Cancellation is nobody's failure and passes
+through.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+import anyio
 import httpx
 import msgspec
-import trio
+from anyio.lowlevel import RunVar
 
 from ...effects.transcript import ErrorKind, ModelError, clean_json
 from ...effects.values import frozen
 from .endpoint import Endpoint
-from .errors import ServiceError
-from .failures import of_exception, of_status, unexpected
+from .errors import ServiceError, misconfigured, misused
+from .failures import of_exception, of_status, of_success, unexpected
 
 __all__ = ["MAX_ANSWER_BYTES", "Query", "ServiceClient"]
 
@@ -28,7 +32,10 @@ MAX_ANSWER_BYTES = 16 * 2**20
 """The most bytes that an answer may have, where a service does not say otherwise."""
 
 MAX_ERROR_BYTES = 64 * 2**10
-"""How much of an error page is read."""
+"""How much of an error page is read, and how long a success may be that is looked through for an error report."""
+
+ERROR_PAGE_S = 2.0
+"""How long an error page may take, once its status is there: what has come until then must do."""
 
 CONNECT_S = 10.0
 """How long to wait for a connection."""
@@ -41,7 +48,8 @@ _NOTHING: Mapping[str, str] = {}
 class Query:
     """One request. ``bearer``: whether the endpoint's key goes along as a bearer token; ``timeout_s`` is for all of it.
 
-    With a ``body`` it is a POST, else a GET. ``body`` is JSON-like data.
+    With a ``body`` it is a POST, else a GET. ``body`` is JSON-like data. ``model`` is the one that is asked, if any,
+    for texts.
     """
 
     url: str
@@ -50,13 +58,19 @@ class Query:
     bearer: bool = True
     timeout_s: float = 60.0
     max_bytes: int = MAX_ANSWER_BYTES
+    model: str = ""
 
 
 class ServiceClient:
-    """An HTTP client for services. Use it under trio; ``aclose`` it when done, or use it as a context manager."""
+    """An HTTP client for services, under trio or asyncio; ``aclose`` it when done, or use it as a context manager.
 
-    def __init__(self) -> None:
-        self._clients: dict[bool, httpx.AsyncClient] = {}
+    ``connect_s`` is how long to wait for a connection, in seconds. Connections work only in the event loop that opened
+    them, so each loop has its own; those of this loop are closed.
+    """
+
+    def __init__(self, *, connect_s: float = CONNECT_S) -> None:
+        self._connect_s = connect_s
+        self._closed = False
 
     async def __aenter__(self) -> "ServiceClient":
         return self
@@ -65,11 +79,11 @@ class ServiceClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections that are kept."""
-        clients = list(self._clients.values())
-        self._clients.clear()
-        for client in clients:
-            await client.aclose()
+        """Close the connections that are kept; nobody can be asked any more."""
+        self._closed = True
+        clients = self._here()
+        while clients:
+            await clients.popitem()[1].aclose()
 
     async def ask(self, endpoint: Endpoint, query: Query, wanted: type[T]) -> T:
         """The answer of an endpoint as a value of the wanted type; raises ``ServiceError``."""
@@ -78,26 +92,45 @@ class ServiceClient:
         except (TypeError, ValueError, RecursionError):
             phrase = f"{endpoint.label}: the request cannot be written as JSON"
             raise ServiceError(ModelError(ErrorKind.INVALID_REQUEST, phrase)) from None
+        if isinstance(query.timeout_s, bool | str) or not query.timeout_s > 0:
+            raise misused(f"{endpoint.label}: timeout_s must be a number of seconds above 0")
         client = self._client(endpoint.local)
         try:
-            with trio.fail_after(query.timeout_s):
-                answer = await _answer(client, endpoint, query, content)
-        except trio.TooSlowError:
+            with anyio.fail_after(query.timeout_s) as scope:
+                answer = await _answer(client, endpoint, query, content, scope)
+        except TimeoutError:
             phrase = f"{endpoint.label}: {endpoint.host} did not answer within {query.timeout_s:g} s"
             raise ServiceError(ModelError(ErrorKind.TIMEOUT, phrase)) from None
+        failed = of_success(endpoint, answer, query.model) if len(answer) <= MAX_ERROR_BYTES else None
+        if failed is not None:
+            raise failed
         return _decoded(endpoint, answer, wanted)
 
     def _client(self, local: bool) -> httpx.AsyncClient:
         """The client for servers on this machine, which no proxy can reach, or for all others."""
-        if local not in self._clients:
-            self._clients[local] = httpx.AsyncClient(
-                timeout=httpx.Timeout(None, connect=CONNECT_S),
+        if self._closed:
+            raise misconfigured("the client for services was closed: make another one")
+        clients = self._here()
+        if local not in clients:
+            clients[local] = httpx.AsyncClient(
+                timeout=httpx.Timeout(None, connect=self._connect_s),
                 follow_redirects=False,
                 trust_env=not local,
                 event_hooks={"request": [_keep_out_of_logs]},
                 cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
             )
-        return self._clients[local]
+        return clients[local]
+
+    def _here(self) -> dict[bool, httpx.AsyncClient]:
+        """What is open in this event loop."""
+        everybodys = _OPEN.get(None)
+        if everybodys is None:
+            everybodys = WeakKeyDictionary["ServiceClient", dict[bool, httpx.AsyncClient]]()
+            _OPEN.set(everybodys)
+        return everybodys.setdefault(self, {})
+
+
+_OPEN: RunVar[WeakKeyDictionary[ServiceClient, dict[bool, httpx.AsyncClient]]] = RunVar("clients for services")
 
 
 async def _keep_out_of_logs(request: httpx.Request) -> None:
@@ -113,8 +146,10 @@ async def _keep_out_of_logs(request: httpx.Request) -> None:
     request.extensions = {**request.extensions, "trace": on_its_way}
 
 
-async def _answer(client: httpx.AsyncClient, endpoint: Endpoint, query: Query, content: bytes | None) -> bytes:
-    """The body of a successful answer; raises ``ServiceError``."""
+async def _answer(
+    client: httpx.AsyncClient, endpoint: Endpoint, query: Query, content: bytes | None, scope: anyio.CancelScope
+) -> bytes:
+    """The body of a successful answer; raises ``ServiceError``. ``scope`` ends when its time is up."""
     try:
         request = client.build_request(
             "GET" if content is None else "POST", query.url, content=content, headers=_headers(endpoint, query)
@@ -122,8 +157,8 @@ async def _answer(client: httpx.AsyncClient, endpoint: Endpoint, query: Query, c
         response = await client.send(request, stream=True, auth=None, follow_redirects=False)
         try:
             if not response.is_success:
-                page = await _beginning(response)
-                raise of_status(endpoint, response.status_code, response.headers, page)
+                page = await _beginning(response, scope)
+                raise of_status(endpoint, response.status_code, response.headers, page, query.model)
             return await _whole(endpoint, response, query.max_bytes)
         finally:
             await response.aclose()
@@ -151,14 +186,20 @@ async def _whole(endpoint: Endpoint, response: httpx.Response, max_bytes: int) -
     return bytes(body)
 
 
-async def _beginning(response: httpx.Response) -> bytes:
-    """The beginning of an error page; what arrived of it, if it breaks off."""
+async def _beginning(response: httpx.Response, scope: anyio.CancelScope) -> bytes:
+    """The beginning of an error page; what arrived of it, if it breaks off or takes too long.
+
+    From here on nothing is late: the status says what is wrong, with its page or without.
+    """
     page = bytearray()
+    left = max(0.0, scope.deadline - anyio.current_time())
+    scope.deadline = math.inf
     try:
-        async for chunk in response.aiter_bytes():
-            page += chunk
-            if len(page) >= MAX_ERROR_BYTES:
-                break
+        with anyio.move_on_after(min(left, ERROR_PAGE_S)):
+            async for chunk in response.aiter_bytes():
+                page += chunk
+                if len(page) >= MAX_ERROR_BYTES:
+                    break
     except (httpx.HTTPError, OSError):
         pass
     return bytes(page[:MAX_ERROR_BYTES])

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-import trio
+import anyio
 
 from ...effects.values import frozen
 from .brands import Listing, Pages, listing_of
 from .client import Query, ServiceClient
 from .endpoint import Endpoint
-from .errors import ServiceError, UnsupportedError
+from .errors import ServiceError
 from .failures import unexpected
+from .inputs import check_endpoint
 from .listed import ListedModel, details_of, reader_for
 from .probe import member_of, query_for
 
@@ -33,11 +34,10 @@ class Catalogue:
 async def discover(client: ServiceClient, brand: str, endpoint: Endpoint, *, timeout_s: float = 60.0) -> Catalogue:
     """The models of a brand; ``timeout_s`` is for each request.
 
-    Raises ``ServiceError``, and ``UnsupportedError`` for a brand whose API has no list that we know of.
+    Raises ``ServiceError``, of which ``UnsupportedError`` is for a brand whose list nobody knows.
     """
     listing = listing_of(brand)
-    if listing is None:
-        raise UnsupportedError(f"{brand!r} has no list of models that turnfold knows of; ask its documentation")
+    check_endpoint(endpoint)
     entries = await _entries(client, listing, endpoint, timeout_s)
     read = reader_for(brand)
     found = [model for model in map(read, entries) if model is not None]
@@ -96,17 +96,17 @@ async def _with_details(
     url = endpoint.at(f"{listing.root(endpoint)}/api/show")
     detailed = list(models)
     problems: dict[int, str] = {}
-    limiter = trio.CapacityLimiter(DETAILS_AT_ONCE)
+    limiter = anyio.CapacityLimiter(DETAILS_AT_ONCE)
 
     async def show(place: int, model: ListedModel) -> None:
         async with limiter:
             try:
-                query = Query(url, {"model": model.id}, timeout_s=timeout_s)
+                query = Query(url, {"model": model.id}, timeout_s=timeout_s, model=model.id)
                 detailed[place] = details_of(model, await client.ask(endpoint, query, dict[str, Any]))
             except ServiceError as failed:
                 problems[place] = f"{model.id}: no details ({failed})"
 
-    async with trio.open_nursery() as nursery:
+    async with anyio.create_task_group() as tasks:
         for place, model in enumerate(models):
-            nursery.start_soon(show, place, model)
+            tasks.start_soon(show, place, model)
     return Catalogue(tuple(detailed), tuple(problems[place] for place in sorted(problems)))

@@ -1,6 +1,6 @@
 """Vectors for texts, by the ``/embeddings`` that OpenAI and many others have."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import msgspec
 
@@ -9,6 +9,7 @@ from .client import Query, ServiceClient
 from .endpoint import Endpoint
 from .errors import DimensionMismatchError
 from .failures import unexpected
+from .inputs import check_count, check_service, texts_of
 
 __all__ = ["BATCH_SIZE", "Embeddings", "embed"]
 
@@ -44,7 +45,7 @@ async def embed(
     client: ServiceClient,
     endpoint: Endpoint,
     model: str,
-    inputs: Sequence[str],
+    inputs: Iterable[str],
     *,
     dimension: int = 0,
     batch_size: int = BATCH_SIZE,
@@ -55,14 +56,17 @@ async def embed(
     ``dimension`` is asked for and checked; 0: as long as the model makes them, all alike. ``timeout_s`` is for each
     request. Raises ``ServiceError``, and ``DimensionMismatchError`` for a vector of another length; nothing is kept.
     """
-    if batch_size < 1:
-        raise ValueError("a batch has at least one text: batch_size must be 1 or more")
+    check_service(endpoint, model)
+    check_count(batch_size, "batch_size", least=1)
+    check_count(dimension, "dimension")
+    texts = texts_of(inputs, "the inputs")
     vectors: list[tuple[float, ...]] = []
     tokens = 0
-    for start in range(0, len(inputs), batch_size):
-        batch = list(inputs[start : start + batch_size])
+    for start in range(0, len(texts), batch_size):
+        batch = texts[start : start + batch_size]
         body = {"model": model, "input": batch, **({"dimensions": dimension} if dimension else {})}
-        query = Query(endpoint.below("embeddings"), body, timeout_s=timeout_s, max_bytes=MAX_ANSWER_BYTES)
+        url = endpoint.below("embeddings")
+        query = Query(url, body, timeout_s=timeout_s, max_bytes=MAX_ANSWER_BYTES, model=model)
         answer = await client.ask(endpoint, query, _Answer)
         vectors += _in_order(endpoint, answer.data, len(batch))
         tokens += (answer.usage and answer.usage.prompt_tokens) or 0

@@ -65,7 +65,7 @@ def endpoint_at(base_url: str, api_key: str | None = None, *, name: str = "", al
     A key travels by https only, unless the server is on this machine or ``allow_http`` says that the network in between
     is one's own.
     """
-    text, key = base_url.strip(), (api_key or "").strip()
+    text, key = _stripped(base_url, "the base URL"), _stripped("" if api_key is None else api_key, "the API key")
     parts = _parts(text)
     if not key.isascii() or not key.isprintable() or " " in key:
         raise misconfigured("the API key has characters that no key has")
@@ -84,6 +84,13 @@ def without_suffixes(path: str, *suffixes: str) -> str:
     for suffix in suffixes:
         path = path.removesuffix(suffix)
     return path
+
+
+def _stripped(given: object, what: str) -> str:
+    """The text without white space around it. What is none is not shown: it may be a secret, or give one."""
+    if not isinstance(given, str):
+        raise misconfigured(f"{what} must be a text, not {'None' if given is None else type(given).__name__}")
+    return given.strip()
 
 
 def _parts(text: str) -> SplitResult:

@@ -1,12 +1,22 @@
-"""What goes wrong with a service, typed: with the stage at which it happened, and two that are no failures of a call.
+"""What goes wrong with a service, typed: with its kind, and the stage at which it happened.
 
-``ServiceError`` carries a ``ModelError``, as calls to models do, so that a host treats both alike (decision 24).
+``ServiceError`` carries a ``ModelError``, as calls to models do, so that a host treats both alike (decision 24). One
+error is none of a call: a vector of another length than was asked for, by a service that works.
 """
+
+from collections.abc import Iterable
 
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.transcript.failures import Stage, stage_of
 
-__all__ = ["DimensionMismatchError", "ServiceError", "UnsupportedError", "misconfigured", "unknown_brand"]
+__all__ = [
+    "DimensionMismatchError",
+    "ServiceError",
+    "UnsupportedError",
+    "misconfigured",
+    "misused",
+    "unknown_brand",
+]
 
 
 class ServiceError(Exception):
@@ -31,22 +41,30 @@ class ServiceError(Exception):
 class DimensionMismatchError(ValueError):
     """A vector that is not as long as was asked for; the service works, but not with this model."""
 
+    kind = ErrorKind.INVALID_REQUEST
+    stage = Stage.CAPABILITY
+
     def __init__(self, got: int, wanted: int) -> None:
         super().__init__(f"the model gives vectors of {got} numbers, not of {wanted}; ask for what it has")
         self.got = got
         self.wanted = wanted
 
 
-class UnsupportedError(LookupError):
-    """The brand's API has nothing that could answer this."""
+class UnsupportedError(ServiceError, LookupError):
+    """Nobody knows the brand, or an address of its own; ``kind`` is ``invalid_config``."""
 
 
-def unknown_brand(brand: str) -> ServiceError:
+def unknown_brand(brand: object, known: Iterable[str]) -> UnsupportedError:
     """Nobody knows the brand."""
-    error = ModelError(ErrorKind.INVALID_CONFIG, f"unknown brand {brand!r}; turnfold vendors lists the known ones")
-    return ServiceError(error, Stage.CAPABILITY)
+    error = ModelError(ErrorKind.INVALID_CONFIG, f"unknown brand {brand!r}; known are {', '.join(known)}")
+    return UnsupportedError(error, Stage.CAPABILITY)
 
 
 def misconfigured(phrase: str) -> ServiceError:
     """An address or a key that cannot be used."""
     return ServiceError(ModelError(ErrorKind.INVALID_CONFIG, phrase), Stage.CONNECT)
+
+
+def misused(phrase: str) -> ServiceError:
+    """A request that makes no sense, so that nobody was asked."""
+    return ServiceError(ModelError(ErrorKind.INVALID_REQUEST, phrase))

@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...effects.transcript import ErrorKind, ModelError, clean_text
-from ...effects.transcript.failures import Trouble, kind_of, reported, trouble_of
+from ...effects.transcript.failures import Trouble, kind_of_report, tls_reason, trouble_of
+from ...effects.transcript.reports import Report, is_markup, is_report, reported
 from ...effects.transcript.waiting import retry_after_ms, retry_info_ms
+from ...effects.values import replace
 from .endpoint import Endpoint
 from .errors import ServiceError
 
-__all__ = ["of_exception", "of_status", "unexpected"]
+__all__ = ["of_exception", "of_status", "of_success", "unexpected"]
 
 _EXCERPT = 512
 
@@ -25,36 +27,54 @@ def unexpected(endpoint: Endpoint, phrase: str) -> ServiceError:
     return ServiceError(ModelError(ErrorKind.PROTOCOL, f"{endpoint.label}: {phrase}"))
 
 
-def of_status(endpoint: Endpoint, status: int, headers: Mapping[str, str], page: bytes) -> ServiceError:
-    """The failure that an answer with this status is. ``page`` is its beginning."""
+def of_status(
+    endpoint: Endpoint, status: int, headers: Mapping[str, str], page: bytes, model: str = ""
+) -> ServiceError:
+    """The failure that an answer with this status is. ``page`` is its beginning, ``model`` the one that was asked."""
     text = page.decode("utf-8", "replace").strip()
-    report = _json(text)
-    code, said = reported(report)
-    if not said and not text.startswith(("<", "{", "[")):
-        said = text
-    kind = kind_of(status, code, said)
+    value = _json(text)
+    report = reported(value)
+    if not report.said and not is_markup(text) and not text.startswith(("{", "[")):
+        report = replace(report, said=text)
+    kind = kind_of_report(status, report)
     delay = retry_after_ms(headers, time.time(), kind is ErrorKind.RATE_LIMITED)
+    failed = _told(endpoint, kind, status, report, model)
     request_id = headers.get("x-request-id") or headers.get("request-id")
-    message = f"{endpoint.label}: {_phrase(endpoint, kind, status)} ({status})"
-    if said := _excerpt(said, endpoint):
-        message += f": {said}"
     return ServiceError(
-        ModelError(
-            kind,
-            message,
-            status,
-            code and _excerpt(code, endpoint),
-            request_id and _excerpt(request_id, endpoint),
-            retry_info_ms(report) if delay is None else delay,
+        replace(
+            failed,
+            request_id=request_id and _excerpt(request_id, endpoint),
+            retry_after_ms=retry_info_ms(value) if delay is None else delay,
         )
     )
+
+
+def of_success(endpoint: Endpoint, page: bytes, model: str = "") -> ServiceError | None:
+    """The failure that a success is which holds an error report in place of what was asked for; none for all others."""
+    value = _json(page.decode("utf-8", "replace"))
+    if not is_report(value):
+        return None
+    report = reported(value)
+    return ServiceError(_told(endpoint, kind_of_report(report.status, report), report.status, report, model))
+
+
+def _told(endpoint: Endpoint, kind: ErrorKind, status: int, report: Report, model: str) -> ModelError:
+    message = f"{endpoint.label}: {_phrase(endpoint, kind, status, model)}"
+    if status:
+        message += f" ({status})"
+    if said := _excerpt(report.said, endpoint):
+        message += f": {said}"
+    return ModelError(kind, message, status, report.code and _excerpt(report.code, endpoint))
 
 
 def of_exception(endpoint: Endpoint, raised: BaseException) -> ServiceError:
     """The failure behind whatever the HTTP client raised."""
     trouble = trouble_of(raised)
     phrase = _TROUBLES.get(trouble) or f"the client failed with {type(raised).__name__}"
-    return ServiceError(ModelError(trouble.kind, f"{endpoint.label}: {phrase.format(host=endpoint.host)}"))
+    message = f"{endpoint.label}: {phrase.format(host=endpoint.host)}"
+    if trouble is Trouble.TLS and (why := _excerpt(tls_reason(raised), endpoint)):
+        message += f": {why}"
+    return ServiceError(ModelError(trouble.kind, message))
 
 
 _TROUBLES = {
@@ -70,7 +90,7 @@ _TROUBLES = {
 _PHRASES = {
     ErrorKind.UNAUTHORIZED: "the API key was not accepted",
     ErrorKind.FORBIDDEN: "the API key may not do this",
-    ErrorKind.NOT_FOUND: "{host} has no such model or address; check the model's name and the base URL",
+    ErrorKind.NOT_FOUND: "{host} has nothing at this address; check the base URL",
     ErrorKind.RATE_LIMITED: "too many requests",
     ErrorKind.QUOTA: "the account's quota or credit is used up",
     ErrorKind.OVERFLOW: "the request is too long",
@@ -81,12 +101,14 @@ _PHRASES = {
 }
 
 
-def _phrase(endpoint: Endpoint, kind: ErrorKind, status: int) -> str:
+def _phrase(endpoint: Endpoint, kind: ErrorKind, status: int, model: str) -> str:
     if 300 <= status < 400:
         phrase = "{host} redirects, and redirects are not followed; put the address it points to in the base URL"
+    elif kind is ErrorKind.NOT_FOUND and model:
+        phrase = "{host} has no model {model}, or nothing at this address; check the model's name and the base URL"
     else:
         phrase = _PHRASES.get(kind, "{host} gave an unexpected answer")
-    return phrase.format(host=endpoint.host)
+    return phrase.format(host=endpoint.host, model=_excerpt(model, endpoint))
 
 
 def _json(text: str) -> Any:

@@ -5,8 +5,8 @@ from typing import Any, cast
 from .brands import KEY_SERVICES, Auth, Listing, listing_of
 from .client import Query, ServiceClient
 from .endpoint import Endpoint
-from .errors import unknown_brand
 from .failures import unexpected
+from .inputs import check_endpoint
 
 __all__ = ["member_of", "probe"]
 
@@ -14,11 +14,12 @@ __all__ = ["member_of", "probe"]
 async def probe(client: ServiceClient, brand: str, endpoint: Endpoint, *, timeout_s: float = 30.0) -> None:
     """Return if the brand answers at the endpoint and accepts its key; raises ``ServiceError`` that says why not.
 
-    It proves the key, not that a certain model may be asked, nor that the account has credit left.
+    An unknown brand is an ``UnsupportedError``. It proves the key, not that a certain model may be asked, nor that the
+    account has credit left.
     """
-    listing = KEY_SERVICES.get(brand) or listing_of(brand)
-    if listing is None:
-        raise unknown_brand(brand)
+    listing = listing_of(brand)
+    check_endpoint(endpoint)
+    listing = KEY_SERVICES.get(brand, listing)
     answer = await client.ask(endpoint, query_for(listing, endpoint, listing.url(endpoint), timeout_s), dict[str, Any])
     wanted = dict if brand in KEY_SERVICES else list
     denied = brand == "alibaba" and answer.get("success") is not True

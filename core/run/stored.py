@@ -1,4 +1,4 @@
-"""What can be read of a stored run without executing it: of a call its tool and what its arguments must be; the spending.
+"""What can be read of a stored run without executing it: a call's tool, what its arguments must be, and the spending.
 
 For whoever looks at a run, or decides about a call, while nobody executes it.
 """

@@ -1,21 +1,35 @@
 """What went wrong with a call to a service, told from what came back: the same for every service (decision 24).
 
 Pure functions of a status, headers, a provider's own words, or what a client raised; how it is put to people is each
-adapter's business. The kind comes from what the provider says first (its code, its words for a full context or an empty
-account) and from the status otherwise; a rate limit is never taken for a full context. Exceptions of HTTP libraries are
-told by the names of their classes, since no such library may be imported here, and SDKs change theirs.
+adapter's business. The kind comes from what the provider says first (its code, its words for a full context, an empty
+account, a filter or a bad key) and from the status otherwise; a rate limit is never taken for a full context.
+Exceptions of HTTP libraries are told by the names of their classes, since no such library may be imported here, and
+SDKs change theirs.
 
-Read ``kind_of`` first; ``stage_of`` says how far a call came. ``waiting`` reads the delays that servers ask for.
+Read ``kind_of`` first; ``stage_of`` says how far a call came. ``reports`` reads what providers write, ``waiting`` the
+delays that they ask for.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from enum import StrEnum
-from typing import Any, cast
+from typing import cast
 
-from .messages import ErrorKind
+from .messages import ErrorKind, ModelError, Usage
+from .reports import Report, kind_of_code
 
-__all__ = ["Stage", "Trouble", "causes_of", "kind_of", "kind_of_status", "reported", "stage_of", "trouble_of"]
+__all__ = [
+    "Stage",
+    "Trouble",
+    "causes_of",
+    "is_silent_overflow",
+    "kind_of",
+    "kind_of_report",
+    "kind_of_status",
+    "stage_of",
+    "tls_reason",
+    "trouble_of",
+]
 
 
 class Stage(StrEnum):
@@ -70,44 +84,6 @@ _STAGES = {
     ),
 }
 
-_CODES: dict[str, ErrorKind] = {
-    "insufficient_quota": ErrorKind.QUOTA,
-    "insufficient_user_quota": ErrorKind.QUOTA,
-    "billing_hard_limit_reached": ErrorKind.QUOTA,
-    "billing_not_active": ErrorKind.QUOTA,
-    "billing_error": ErrorKind.QUOTA,
-    "contract_spend_limit_reached": ErrorKind.QUOTA,
-    "enforced_spend_limit_reached": ErrorKind.QUOTA,
-    "context_length_exceeded": ErrorKind.OVERFLOW,
-    "model_context_window_exceeded": ErrorKind.OVERFLOW,
-    "request_too_large": ErrorKind.OVERFLOW,
-    "rate_limit_exceeded": ErrorKind.RATE_LIMITED,
-    "rate_limit_error": ErrorKind.RATE_LIMITED,
-    "invalid_api_key": ErrorKind.UNAUTHORIZED,
-    "API_KEY_INVALID": ErrorKind.UNAUTHORIZED,
-    "authentication_error": ErrorKind.UNAUTHORIZED,
-    "InvalidApiKey": ErrorKind.UNAUTHORIZED,
-    "invalid_token": ErrorKind.UNAUTHORIZED,
-    "token_expired": ErrorKind.UNAUTHORIZED,
-    "expired_token": ErrorKind.UNAUTHORIZED,
-    "ExpiredTokenException": ErrorKind.UNAUTHORIZED,
-    "permission_error": ErrorKind.FORBIDDEN,
-    "model_not_found": ErrorKind.NOT_FOUND,
-    "not_found_error": ErrorKind.NOT_FOUND,
-    "content_filter": ErrorKind.REFUSED,
-    "content_policy_violation": ErrorKind.REFUSED,
-    "image_content_policy_violation": ErrorKind.REFUSED,
-    "misalignment_policy_violation": ErrorKind.REFUSED,
-    "bio_policy": ErrorKind.REFUSED,
-    "invalid_prompt": ErrorKind.INVALID_REQUEST,
-    "overloaded_error": ErrorKind.UNAVAILABLE,
-    "server_error": ErrorKind.UNAVAILABLE,
-    "api_error": ErrorKind.UNAVAILABLE,
-    "timeout_error": ErrorKind.TIMEOUT,
-    "invalid_request_error": ErrorKind.INVALID_REQUEST,
-}
-_BROAD = frozenset({"invalid_request_error", "server_error", "api_error"})
-
 _STATUSES: dict[int, ErrorKind] = {
     400: ErrorKind.INVALID_REQUEST,
     401: ErrorKind.UNAUTHORIZED,
@@ -121,45 +97,71 @@ _STATUSES: dict[int, ErrorKind] = {
     504: ErrorKind.TIMEOUT,
 }
 
+_LOOKED_AT = 16_000
+"""How much of somebody else's text is looked through, in characters: time must not grow with its square."""
+
 _FULL_CONTEXT = re.compile(
-    r"prompt is too long|input is too long|exceeds? the (available )?context (window|size)|input token count.*exceed"
-    r"|maximum (prompt|context) length|reduce the length of the messages|greater than the context length"
-    r"|context window exceeds|exceeded model token limit|too large for model with|context[ _]length[ _]exceeded"
-    r"|context_window_exceeded|too many tokens|token limit exceeded",
+    r"prompt (is )?too long|input is too long|input token length too long|prompt exceeds max(imum)? length"
+    r"|exceed(s|ed)? (the |model'?s |max(imum)? |available )*context (window|size|length|limit)"
+    r"|context window exceeds|context[ _]length[ _]exceeded|context_window_exceeded|context the overflows"
+    r"|maximum (prompt|context) length|(longer|greater) than the (maximum model|(model'?s )?context) length"
+    r"|input token count.*exceed|\b(prompt|input|context|token count)\b.{0,80}exceeds the limit of \d"
+    r"|input length \d+ exceeds|range of input length should be|exceed max message tokens|exceeded model token limit"
+    r"|reduce the length of the messages|too large for model with|too many tokens|token limit exceeded"
+    r"|inputs` tokens \+ `max_new_tokens` must be",
     re.IGNORECASE,
 )
 _NO_CREDIT = re.compile(
-    r"credit balance is too low|insufficient (balance|credits?|quota|funds)|exceeded your current quota", re.IGNORECASE
+    r"credit balance is too low|insufficient (balance|credits?|quota|funds)|exceeded your current (\w+ )?quota"
+    r"|usage limits?\b|overdue balance|in arrears|余额不足|欠费",
+    re.IGNORECASE,
 )
 _AGAIN = re.compile(r"please (retry|try again) in \d", re.IGNORECASE)
 _RATE = re.compile(r"rate.?limit|too many requests|throttl|please wait", re.IGNORECASE)
 _AT_ONCE = re.compile(r"concurren(t|cy)|rate.?limit", re.IGNORECASE)
 """Of a key that may do what it was used for, only not so often: no question of rights, whatever the status says."""
+_FILTERED = re.compile(
+    r"content exists risk|input was flagged|requires moderation on|considered high risk|new_sensitive"
+    r"|may contain (inappropriate content|sensitive information)",
+    re.IGNORECASE,
+)
+_BAD_KEY = re.compile(r"(incorrect|invalid) api key|api key (is )?(not valid|invalid|expired)", re.IGNORECASE)
 
 
-def stage_of(kind: ErrorKind) -> Stage:
+def stage_of(failed: ErrorKind | ModelError) -> Stage:
     """How far a call came that failed so, unless more is known about it."""
-    return _STAGES.get(kind, Stage.CONNECT)
+    return _STAGES.get(failed.kind if isinstance(failed, ModelError) else failed, Stage.CONNECT)
+
+
+def kind_of_report(status: int, report: Report) -> ErrorKind:
+    """The kind of a failure by its status (0: none) and what the provider's report says."""
+    return report.kind or kind_of(status, report.code, report.said)
 
 
 def kind_of(status: int, code: str | None, said: str) -> ErrorKind:
     """The kind of a failure by its status (0: none), the provider's code and its words.
 
-    A failure without a status that says nothing else is a passing one.
+    A failure without a status that says nothing else is a passing one. An empty 400 is a request that was rejected: it
+    was one server's way to tell a full context, which has a code for it now, and gateways reject anything so.
     """
-    if status == 403 and _AT_ONCE.search(said):
+    named, said = kind_of_code(code), said[:_LOOKED_AT]
+    if status == 403 and named not in (ErrorKind.QUOTA, ErrorKind.REFUSED) and _AT_ONCE.search(said):
         return ErrorKind.RATE_LIMITED
-    named = _CODES.get(code or "")
-    if named is not None and code not in _BROAD:
-        return named
-    if _NO_CREDIT.search(said) and not _AGAIN.search(said):
+    if named in (None, ErrorKind.RATE_LIMITED) and _NO_CREDIT.search(said) and not _AGAIN.search(said):
         return ErrorKind.QUOTA
-    if status == 429 or (status in (0, 503) and _RATE.search(said)):
+    if named is not None:
+        return named
+    if status == 429 or (status in (0, 413, 503) and _RATE.search(said)):
         return ErrorKind.RATE_LIMITED
-    if status in (0, 400, 413, 422) and _FULL_CONTEXT.search(said) and not _RATE.search(said):
-        return ErrorKind.OVERFLOW
+    if status in (0, 400, 403, 422):
+        if _FILTERED.search(said):
+            return ErrorKind.REFUSED
+        if _BAD_KEY.search(said):
+            return ErrorKind.UNAUTHORIZED
+    if status in (0, 400, 413, 422) and _FULL_CONTEXT.search(said):
+        return ErrorKind.RATE_LIMITED if _RATE.search(said) else ErrorKind.OVERFLOW
     if not status:
-        return named or ErrorKind.UNAVAILABLE
+        return kind_of_code(code, broad=True) or ErrorKind.UNAVAILABLE
     return kind_of_status(status)
 
 
@@ -168,33 +170,13 @@ def kind_of_status(status: int) -> ErrorKind:
     return _STATUSES.get(status, ErrorKind.UNAVAILABLE if status >= 500 else ErrorKind.PROTOCOL)
 
 
-def reported(value: Any) -> tuple[str | None, str]:
-    """The code and the words in an error report, in any of the shapes that providers use."""
-    report = _object(cast("list[Any]", value)[0] if isinstance(value, list) and value else value)
-    inner = report.get("error")
-    if isinstance(inner, str):
-        return None, inner
-    report = _object(inner) or report
-    said = _text(report.get("message")) or _text(report.get("detail"))
-    details = report.get("details")
-    for detail in cast("list[Any]", details) if isinstance(details, list) else []:
-        if (reason := _text(_object(detail).get("reason"))) in _CODES:
-            return reason, said
-    for name in ("code", "type", "status"):
-        code = report.get(name)
-        if isinstance(code, str | int) and not isinstance(code, bool) and code not in ("", "error"):
-            known = str(code)
-            other = _text(report.get("type"))
-            return (other if known not in _CODES and other in _CODES and other not in _BROAD else known), said
-    return None, said
+def is_silent_overflow(usage: Usage, window: int) -> bool:
+    """Whether an answer that looks like a success was given to more than fits into its model (``window``, in tokens).
 
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    Some servers cut what they were sent and say nothing; that they counted it gives them away. What was written to a
+    cache was sent as well. False where the size is not known (0), and for a server that counts only what it kept.
+    """
+    return 0 < window < usage.input + usage.cache_read + usage.cache_write
 
 
 # What clients raise.
@@ -219,6 +201,16 @@ def trouble_of(raised: BaseException) -> Trouble:
     """What kept an answer from arriving, found anywhere behind what a client raised."""
     names = {cls.__name__ for error in causes_of(raised) for cls in type(error).__mro__}
     return next((trouble for trouble, known in _NAMES if known & names), Trouble.UNKNOWN)
+
+
+def tls_reason(raised: BaseException) -> str:
+    """Why a connection is not secure, in the words of the TLS library, where they are found behind what was raised."""
+    for error in causes_of(raised):
+        if any(cls.__name__ == "SSLError" for cls in type(error).__mro__):
+            why = str(getattr(error, "verify_message", "") or getattr(error, "reason", "") or "")
+            if why:
+                return why.replace("_", " ")
+    return ""
 
 
 def causes_of(raised: BaseException) -> Iterator[BaseException]:

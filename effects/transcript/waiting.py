@@ -10,7 +10,18 @@ from typing import Any, cast
 
 __all__ = ["retry_after_ms", "retry_info_ms"]
 
-_LIMITS = ("", "-requests", "-tokens")
+_MS, _S = 1.0, 1000.0
+_RESETS = (("x-ratelimit-reset", _S), ("x-ratelimit-reset-ms", _MS), ("x-ratelimit-reset-after", _S))
+_REMAINING = "x-ratelimit-remaining"
+_PARTS = (
+    *((f"x-ratelimit-reset-{part}", f"{_REMAINING}-{part}") for part in ("requests", "tokens")),
+    *(
+        (f"anthropic-ratelimit-{part}-reset", f"anthropic-ratelimit-{part}-remaining")
+        for part in ("requests", "tokens", "input-tokens", "output-tokens")
+    ),
+)
+"""When each limit begins anew, and what is left of it."""
+
 _UNITS = {"h": 3_600_000.0, "m": 60_000.0, "s": 1_000.0, "ms": 1.0, "us": 0.001, "µs": 0.001, "ns": 0.000_001}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)", re.ASCII)
 _SPANS = re.compile(rf"(?:{_SPAN.pattern})+", re.ASCII)
@@ -30,21 +41,17 @@ _EPOCH_S, _EPOCH_MS = 1e9, 1e11
 def retry_after_ms(headers: Mapping[str, str], now: float, limited: bool = True) -> int | None:
     """The delay the server asked for, in milliseconds, and none where it asked for none.
 
-    In this order: ``retry-after-ms``; ``retry-after`` (seconds or a date); the time at which the limit that is used up
-    begins anew (``x-ratelimit-reset-*``, ``anthropic-ratelimit-*-reset``), if this is a rate limit (``limited``): they
-    come with every answer. ``now`` is in seconds since the epoch.
+    The longest of what it says of the next request: ``retry-after-ms``; ``retry-after`` (seconds or a date); and, if
+    this is a rate limit (``limited``), when the limit begins anew that is used up (``x-ratelimit-reset``, ``-ms``,
+    ``-after``). Where it says nothing of that kind, the longest wait among the single limits that are used up
+    (``x-ratelimit-reset-tokens``, ``anthropic-ratelimit-tokens-reset`` and so on): a limit is whole again later than
+    the next request is welcome, so these do not prolong what was asked for. ``now`` is in seconds since the epoch.
     """
-    exact = _number(headers.get("retry-after-ms"))
-    if exact is not None:
-        return max(0, round(exact))
-    text = headers.get("retry-after")
-    if text:
-        seconds = _number(text)
-        if seconds is None:
-            date = _date(text)
-            seconds = None if date is None else date - now
-        return None if seconds is None else max(0, round(seconds * 1000))
-    return _until_anew(headers, now) if limited else None
+    waits = [_wait(headers.get("retry-after-ms"), now, _MS), _wait(headers.get("retry-after"), now)]
+    if limited and not (_number(headers.get(_REMAINING)) or 0) > 0:
+        waits += [_wait(headers.get(name), now, unit) for name, unit in _RESETS]
+    asked = [wait for wait in waits if wait is not None]
+    return max(asked) if asked else _until_anew(headers, now) if limited else None
 
 
 def retry_info_ms(report: Any) -> int | None:
@@ -60,21 +67,17 @@ def retry_info_ms(report: Any) -> int | None:
 
 def _until_anew(headers: Mapping[str, str], now: float) -> int | None:
     """The longest wait among the limits that are used up; among all of them where none says that it is."""
+    resets = [(name, _REMAINING, unit) for name, unit in _RESETS] + [(*part, _S) for part in _PARTS]
     waits: list[tuple[bool, int]] = []
-    for limit in _LIMITS:
-        name = limit.removeprefix("-")
-        for reset, remaining in (
-            (f"x-ratelimit-reset{limit}", f"x-ratelimit-remaining{limit}"),
-            (f"anthropic-ratelimit-{name}-reset", f"anthropic-ratelimit-{name}-remaining"),
-        ):
-            wait = _wait(headers.get(reset), now)
-            if wait is not None:
-                waits.append((_number(headers.get(remaining)) == 0, wait))
+    for reset, remaining, unit in resets:
+        wait = _wait(headers.get(reset), now, unit)
+        if wait is not None:
+            waits.append((_number(headers.get(remaining)) == 0, wait))
     return max(waits)[1] if waits else None
 
 
-def _wait(text: str | None, now: float) -> int | None:
-    """A wait in milliseconds: ``1m30s``, seconds, or a time of day."""
+def _wait(text: str | None, now: float, unit: float = _S) -> int | None:
+    """A wait in milliseconds: ``1m30s``, a number of ``unit`` (in milliseconds), or a time of day."""
     text = (text or "").strip()
     if _SPANS.fullmatch(text):
         return round(sum(float(number) * _UNITS[unit] for number, unit in _SPAN.findall(text)))
@@ -82,9 +85,11 @@ def _wait(text: str | None, now: float) -> int | None:
     if number is None:
         date = _date(text)
         return None if date is None else max(0, round((date - now) * 1000))
-    if number >= _EPOCH_S:
-        number = (number / 1000 if number >= _EPOCH_MS else number) - now
-    return max(0, round(number * 1000))
+    if number >= _EPOCH_MS:
+        return max(0, round(number - now * 1000))
+    if number >= _EPOCH_S and unit == _S:
+        number -= now
+    return max(0, round(number * unit))
 
 
 def _number(text: str | None) -> float | None:

@@ -3,8 +3,8 @@
 Read ``arguments`` first (what can be said), then a module a command: ``demo``, ``chat``, ``runs``, ``show`` and
 ``resume``; ``waiting``, ``decide`` and ``settle`` for calls that wait for somebody; ``cancel``; ``vendors``, ``models``
 and ``probe`` for what there is to ask. ``conversation`` and ``execution`` carry runs out for them, ``render`` and
-``screen`` show that, and ``errors`` turns whatever goes wrong into one line and an exit code. ``main`` is all that
-others call.
+``screen`` show that, ``environment`` and ``keys`` say what of the environment counts, and ``errors`` turns whatever
+goes wrong into one line and an exit code. ``main`` is all that others call.
 """
 
 import contextlib

@@ -31,6 +31,8 @@ environment:
   TURNFOLD_BRAND, TURNFOLD_MODEL, TURNFOLD_BASE_URL, TURNFOLD_API_KEY  the model
   TURNFOLD_PROTOCOL  how it is spoken to, if not as usual
   NO_COLOR  no colours           XDG_DATA_HOME  where the database is by default
+  Where TURNFOLD_BRAND is set, the other four are for that brand alone.
+  A variable that is empty counts as not set.
 """
 
 _DECIDE = """\
@@ -198,20 +200,35 @@ def _add_vendors(commands: Any) -> None:
 def _add_models(commands: Any) -> None:
     parser = _command(commands, "models", "list the models that a brand offers")
     _brand(parser)
+    _address(parser)
     parser.add_argument("--json", action="store_true", help="as JSON")
 
 
 def _add_probe(commands: Any) -> None:
     parser = _command(commands, "probe", "find out whether a brand accepts your key, and whether a model of it answers")
     _brand(parser)
-    parser.add_argument("model", metavar="MODEL", nargs="?", default="", help="ask this model for a word, too")
+    parser.add_argument(
+        "model", metavar="MODEL", nargs="?", help="ask this model for a word, too (without BRAND: TURNFOLD_MODEL)"
+    )
+    parser.add_argument("--protocol", metavar="NAME", help="speak to MODEL like this; turnfold vendors has them")
+    _address(parser)
     parser.intermixed = True
 
 
 def _brand(parser: ArgumentParser) -> None:
-    parser.add_argument("brand", metavar="BRAND", help="its name; turnfold vendors lists those there are")
-    parser.add_argument("--base-url", metavar="URL", help="where it is, if not at its usual address")
+    parser.add_argument(
+        "brand", metavar="BRAND", nargs="?", help="its name, one of turnfold vendors (default: TURNFOLD_BRAND)"
+    )
+
+
+def _address(parser: Any) -> None:
+    parser.add_argument(
+        "--base-url", type=_url, metavar="URL", help="where the provider is, if not at its usual address"
+    )
     parser.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
+    parser.add_argument(
+        "--allow-http", action="store_true", help="let the key travel unencrypted, in a network of your own"
+    )
 
 
 def _run_id(parser: ArgumentParser) -> None:
@@ -244,16 +261,15 @@ def _database(parser: ArgumentParser) -> None:
 def _model(parser: ArgumentParser) -> None:
     group = parser.add_argument_group(
         "model",
-        "what is not given here or in the environment is as it was the last time, but for --api-key and --tool, which "
-        "are not stored: give them every time",
+        "what is not given here or in the environment is as it was the last time, but for --api-key, --allow-http and "
+        "--tool, which are not stored: give them every time",
     )
     group.add_argument("--brand", metavar="NAME", help="whose model; turnfold vendors lists those there are")
     group.add_argument("--model", metavar="NAME", help="the model's name, as its provider writes it")
     group.add_argument(
         "--protocol", metavar="NAME", help="how to speak to it, if not as usual; turnfold vendors has them"
     )
-    group.add_argument("--base-url", metavar="URL", help="where the provider is, if not at its usual address")
-    group.add_argument("--api-key", metavar="KEY", help="better in TURNFOLD_API_KEY: others can see a command line")
+    _address(group)
     group.add_argument("--system", metavar="TEXT", help="the instruction that the model gets")
     group.add_argument("--max-tokens", type=_positive, metavar="N", help="limit each answer to this many tokens")
     group.add_argument("--tools", action=BooleanOptionalAction, help="offer a clock and a calculator (default: yes)")
@@ -265,6 +281,13 @@ def _model(parser: ArgumentParser) -> None:
 def _path(text: str) -> str:
     if not text:
         raise ArgumentTypeError("it is empty, and has to be the path of a file")
+    return text
+
+
+def _url(text: str) -> str:
+    """An empty one is most likely a variable that is not set; the vendor's own address was not asked for."""
+    if not text.strip():
+        raise ArgumentTypeError("it is empty, and has to be an address; leave it out for the usual one")
     return text
 
 

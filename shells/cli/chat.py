@@ -21,6 +21,7 @@ from .execution import Job
 from .exits import CliError, ExitCode
 from .hints import typed
 from .keyboard import Interrupts, LineReader
+from .keys import warn_of_key
 from .settings import settings_for
 from .talk import Talk, answer_lines
 
@@ -29,9 +30,7 @@ __all__ = ["run"]
 
 def run(arguments: Namespace) -> int:
     """Chat until the person or the input is done. Raises what ``errors`` explains."""
-    if arguments.api_key:
-        print("turnfold: anybody on this machine can see a key on the command line; set TURNFOLD_API_KEY instead",
-              file=sys.stderr)  # fmt: skip
+    warn_of_key(arguments)
     return trio.run(_chat, arguments)
 
 

@@ -19,6 +19,7 @@ from .exits import CliError, ExitCode
 from .history import Exchange, exchanges, unanswered
 from .keyboard import Interrupts
 from .render import LiveView, known_blocks
+from .report import CUT_OFF
 from .screen import Screen
 from .style import clean
 
@@ -104,7 +105,7 @@ class Chat:
         self.notes.hint(f"  {self.job.meta.get('model', 'the model')} …")
         try:
             with self.interrupts.turn():
-                outcome = await carry_out(self._store, self.job, view.show, take_over)
+                outcome = await carry_out(self._store, self.job, view.show, take_over, view.follow)
         except BaseException:
             view.ended()
             raise
@@ -123,9 +124,12 @@ class Chat:
         if self.live:
             view = await self._ready_view()
             view.answered(text)
-            self.out.line()
         else:
             self.out.line(clean(text) if self.out.style.moves else text)
+        if isinstance(outcome, Delivered) and outcome.truncated:
+            self.notes.line(self.notes.style.dim(f"  ({CUT_OFF})"))
+        if self.live:
+            self.out.line()
         await self._store.deliver(self.job.run_id)
 
     async def holder(self) -> Holder | None:

@@ -49,6 +49,8 @@ def _expected(error: BaseException) -> tuple[str, ExitCode] | None:
     match error:
         case CliError():
             return str(error), error.code
+        case ConfigError(about="api_key"):
+            return f"{error}; check TURNFOLD_API_KEY, or --api-key", ExitCode.USAGE
         case ConfigError() | SpecError():
             return str(error), ExitCode.USAGE
         case ServiceError():

@@ -18,6 +18,7 @@ from ...effects.outcome import Completed, Delivered, Failed, FailureKind, Outcom
 from ...effects.record import ToolCall
 from ...effects.transcript import DecodeError
 from ...effects.values import frozen
+from ..drive import Trace
 from ..perform import Tool
 from ..runtime import Runtime
 from .exits import CliError, ExitCode
@@ -83,7 +84,11 @@ def holder_of(summary: RunSummary | None) -> Holder | None:
 
 
 async def carry_out(
-    store: SqliteStore, job: Job, stream: Callable[[DisplayDelta], None], take_over: bool = False
+    store: SqliteStore,
+    job: Job,
+    stream: Callable[[DisplayDelta], None],
+    take_over: bool = False,
+    trace: Trace | None = None,
 ) -> Outcome | None:
     """Execute the run until it ends or waits. Raises ``RunBusy`` while another process holds it.
 
@@ -103,6 +108,7 @@ async def carry_out(
         max_output_tokens=job.max_tokens,
         take_over=take_over,
         stream=stream,
+        trace=trace,
     )
     return result.outcome
 
@@ -191,7 +197,8 @@ def why(outcome: Failed | Suspended) -> str:
         return "it was stopped"
     if outcome.kind is FailureKind.STALE_ATTEMPT:
         return "somebody else took the run over"
-    return " ".join(clean(outcome.message).split())
+    text = " ".join(clean(outcome.message).split())
+    return f"{text}; --max-tokens raises it" if outcome.kind is FailureKind.TRUNCATED else text
 
 
 def waits(count: int) -> str:

@@ -2,14 +2,18 @@
 
 import sys
 from argparse import Namespace
+from typing import Any
 
 import attrs
 import trio
 
+from ...adapters.models.config import vendor_for
 from ...adapters.services import Catalogue, ListedModel, ServiceClient, discover
 from ...adapters.services.brands import KEY_SERVICES
+from .keys import warn_of_key
 from .report import json_text
-from .service import endpoint_of
+from .screen import Screen
+from .service import brand_of, endpoint_of
 from .style import clean, style_for
 from .table import table
 
@@ -20,11 +24,13 @@ _HEADINGS = ("MODEL", "TYPE", "INPUTS", "WINDOW", "OUTPUT", "NAME")
 
 def run(arguments: Namespace) -> int:
     """Print the models of a brand. Raises what ``errors`` explains."""
-    catalogue = trio.run(_discover, arguments)
+    warn_of_key(arguments)
+    brand = brand_of(arguments)
+    catalogue = trio.run(_discover, arguments, brand)
     if arguments.json:
-        print(json_text([attrs.asdict(model) for model in catalogue.models]))
+        print(json_text([*map(_data, catalogue.models)]))
     elif not catalogue.models:
-        print(f"{clean(arguments.brand)} offers no models to this key")
+        print(f"{clean(brand)} offers no models to this key")
     else:
         for line in table(_HEADINGS, [*map(_row, catalogue.models)], style_for(sys.stdout)):
             print(line)
@@ -33,10 +39,16 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-async def _discover(arguments: Namespace) -> Catalogue:
-    endpoint = endpoint_of(arguments, needs_key=arguments.brand not in KEY_SERVICES)
+async def _discover(arguments: Namespace, brand: str) -> Catalogue:
+    endpoint = endpoint_of(arguments, vendor_for(brand), needs_key=brand not in KEY_SERVICES)
     async with ServiceClient() as client:
-        return await discover(client, arguments.brand, endpoint)
+        with Screen(sys.stdout).hinting(f"asking {endpoint.host} …"):
+            return await discover(client, brand, endpoint)
+
+
+def _data(model: ListedModel) -> dict[str, Any]:
+    """A model as JSON-ready data; what the list does not tell is null."""
+    return {name: value or None for name, value in attrs.asdict(model).items()}
 
 
 def _row(model: ListedModel) -> tuple[str, ...]:

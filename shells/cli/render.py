@@ -2,7 +2,8 @@
 
 A terminal cannot take back what scrolled away, so this is no picture of the snapshot but a story of what happened:
 text as it comes, a line for a call when it starts and one for how it ended, and a word about what was withdrawn. A
-resumed run shows all of its blocks again; what ``known`` says was there before is not told anew.
+resumed run shows all of its blocks again; what ``known`` says was there before is not told anew. Why something was
+withdrawn, and why nothing happens, the events of the run tell (``attempts``).
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,8 @@ from ...effects.display import (
 )
 from ...effects.journal import Resume
 from ...effects.record import BlockKind, CallStatus, PlanStatus, PlanTask, Standing, settled
+from ...effects.vocabulary import Effect, Event
+from .attempts import Attempts
 from .screen import Screen
 from .style import Style, clean, duration
 
@@ -64,6 +67,17 @@ class LiveView:
         self._shown = {block_id: _Shown(status=status, before=True) for block_id, status in (known or {}).items()}
         self._candidate = ""
         self._taken_back = ""
+        self._attempts = Attempts()
+
+    def follow(self, event: Event, effects: tuple[Effect, ...]) -> None:
+        """Take in an event of the execution that the deltas are of, each before what is shown of it."""
+        trouble = self._attempts.follow(event, effects)
+        if trouble is None:
+            return
+        if trouble.again and trouble.calls:
+            self._note("the answer broke off; asked again")
+        elif not self._screen.in_text:
+            self._screen.hint(f"  {trouble.reason}{'; asked again' if trouble.again else ''} …")
 
     def show(self, delta: DisplayDelta) -> None:
         """Take in a delta; never waits for anything but the stream."""
@@ -81,6 +95,7 @@ class LiveView:
         for shown in self._shown.values():
             shown.before = True
         self._candidate = self._taken_back = ""
+        self._attempts.ended()
         self._screen.finish()
 
     def _take(self, operation: Operation) -> None:
@@ -155,8 +170,9 @@ class LiveView:
             self._screen.status(block.id, call_line(call, self._style))
 
     def _withdraw(self, block_ids: Iterable[str]) -> None:
-        dropped = [self._shown.pop(block_id, None) for block_id in block_ids]
-        if any(shown is not None and shown.status for shown in dropped):
+        ids = tuple(block_ids)
+        dropped = [self._shown.pop(block_id, None) for block_id in ids]
+        if any(shown is not None and shown.status for shown in dropped) and not self._attempts.took_back(ids):
             self._note("calls that had not started were dropped: a newer message came first")
 
     def _on_plan(self, plan: tuple[PlanTask, ...]) -> None:

@@ -23,9 +23,12 @@ from ...effects.record import (
 from ...effects.transcript import Usage
 from .style import clean, clock_time, duration, shortened
 
-__all__ = ["arguments_text", "completion_text", "decision_text", "json_text", "outcome_text", "result_text", "run_data",
-           "state_of", "status_text", "summary_data", "token_counts", "took", "usage_text", "waiting_data",
+__all__ = ["CUT_OFF", "arguments_text", "completion_text", "decision_text", "json_text", "outcome_text", "result_text",
+           "run_data", "state_of", "status_text", "summary_data", "token_counts", "took", "usage_text", "waiting_data",
            "waits_text"]  # fmt: skip
+
+CUT_OFF = "cut off at the output limit; --max-tokens raises it"
+"""What to say below an answer that is not complete."""
 
 
 def state_of(summary: RunSummary) -> str:

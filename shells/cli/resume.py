@@ -18,6 +18,7 @@ from .exits import CliError, ExitCode
 from .finding import find_run
 from .hints import typed
 from .keyboard import Interrupts
+from .keys import warn_of_key
 from .settings import settings_for
 from .style import clean
 
@@ -26,6 +27,7 @@ __all__ = ["run"]
 
 def run(arguments: Namespace) -> int:
     """Resume one run until it ends. Raises what ``errors`` explains."""
+    warn_of_key(arguments)
     return trio.run(_resume, arguments)
 
 

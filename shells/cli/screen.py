@@ -3,7 +3,8 @@
 On what is no terminal everything is a line or plain text, in the order in which it was said.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TextIO
 
 from .style import Style, clean, style_for
@@ -21,6 +22,11 @@ class Screen:
         self.style = style_for(stream) if style is None else style
         self._stream = stream
         self._last = ""
+
+    @property
+    def in_text(self) -> bool:
+        """Whether running text stands on the last line."""
+        return self._last.startswith(_TEXT)
 
     def text(self, text: str, kind: str = "", paint: Callable[[str], str] | None = None) -> None:
         """Go on with running text; text of another ``kind`` begins a new line."""
@@ -43,6 +49,15 @@ class Screen:
             self._leave()
             self._write(self.style.dim(text[: self.style.width - 1]))
             self._last = _HINT
+
+    @contextmanager
+    def hinting(self, text: str) -> Generator[None]:
+        """A hint for as long as something takes, however it ends."""
+        self.hint(f"  {clean(text)}")
+        try:
+            yield
+        finally:
+            self.finish()
 
     def prompt(self, text: str) -> None:
         """Ask for a line; whoever types it ends it."""

@@ -1,7 +1,8 @@
 """How a conversation is set up: flags first, then the environment, then what it was set up with the last time.
 
 All but the key is kept with the run as its ``meta``, so that ``turnfold resume`` needs no flags. A key is never stored,
-and never sent to an address that only the database names: whoever made that file would get it.
+nor that it may travel unencrypted, and it is never sent to an address that only the database names: whoever made that
+file would get it.
 """
 
 import importlib
@@ -20,10 +21,11 @@ from ...adapters.tools import FunctionTool, Toolbox, tool
 from ...effects.values import field, frozen
 from ..perform import Tool
 from .builtin_tools import BUILTIN_TOOLS
+from .environment import owner_of, tell_of_address, variable
 from .exits import CliError
-from .keys import check_key
+from .keys import check_key, check_way, key_of
 
-__all__ = ["Settings", "settings_for"]
+__all__ = ["Settings", "settings_for", "spoken_to"]
 
 _NOTHING: Mapping[str, str] = {}
 _OF_A_BRAND = ("model", "protocol", "base_url", "base_url_cut")
@@ -46,6 +48,7 @@ class Settings:
     max_tokens: int = 0
     builtin_tools: bool = True
     extra_tools: tuple[str, ...] = ()
+    allow_http: bool = False
 
     @property
     def meta(self) -> dict[str, str]:
@@ -64,7 +67,14 @@ class Settings:
 
     def make_model(self) -> RemoteModel:
         """The model; raises ``ConfigError``."""
-        return make_model(self.brand, self.model, self.base_url or None, self.api_key or None, protocol=self.protocol)
+        return make_model(
+            self.brand,
+            self.model,
+            self.base_url or None,
+            self.api_key or None,
+            protocol=self.protocol,
+            allow_http=self.allow_http,
+        )
 
     def make_tools(self) -> tuple[Tool, ...]:
         """The tools; raises ``CliError`` and ``ToolDefinitionError``."""
@@ -77,11 +87,11 @@ class Settings:
 def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mapping[str, str] = _NOTHING) -> Settings:
     """The settings of a command; raises ``CliError`` and ``ConfigError`` where something is missing or unknown."""
 
-    def chosen(name: str, default: str = "") -> str:
+    def chosen(name: str) -> str:
         given: str | None = getattr(arguments, name)
-        return given or environ.get(f"TURNFOLD_{name.upper()}", "") or stored.get(name, "") or default
+        return given or variable(environ, brand, name.upper()) or stored.get(name, "")
 
-    brand = chosen("brand")
+    brand = arguments.brand or environ.get("TURNFOLD_BRAND", "") or stored.get("brand", "")
     remembered = not arguments.brand and not environ.get("TURNFOLD_BRAND")
     if brand != stored.get("brand"):
         stored = {name: value for name, value in stored.items() if name not in _OF_A_BRAND}
@@ -91,14 +101,18 @@ def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mappi
     with _told_where_from(brand, remembered):
         vendor_for(brand)
     if not model:
-        raise CliError("no model was named; say --model or set TURNFOLD_MODEL")
+        owner = owner_of(environ, brand, "MODEL")
+        how = f"TURNFOLD_MODEL belongs to {owner} (TURNFOLD_BRAND); say --model" if owner else ""
+        raise CliError(f"no model was named; {how or 'say --model or set TURNFOLD_MODEL'}")
     base_url = chosen("base_url")
-    api_key: str = arguments.api_key or environ.get("TURNFOLD_API_KEY", "")
+    api_key = key_of(arguments, brand, environ)
     with _told_where_from(brand, remembered):
-        vendor = _spoken_to(brand, protocol)
+        vendor = spoken_to(brand, protocol)
         check_key(vendor, api_key, environ)
-    if not (arguments.base_url or environ.get("TURNFOLD_BASE_URL")):
+    if not (arguments.base_url or variable(environ, brand, "BASE_URL")):
         _check_stored_address(base_url, vendor, bool(api_key), bool(stored.get("base_url_cut")))
+    tell_of_address(arguments, brand, environ)
+    check_way(vendor, base_url, bool(api_key.strip()), arguments.allow_http)
     builtin: bool | None = arguments.tools
     return Settings(
         brand=brand,
@@ -110,10 +124,12 @@ def settings_for(arguments: Namespace, environ: Mapping[str, str], stored: Mappi
         max_tokens=arguments.max_tokens or _count(stored.get("max_tokens", "")),
         builtin_tools=bool(stored.get("builtin_tools", "yes")) if builtin is None else builtin,
         extra_tools=tuple(arguments.tool or ()),
+        allow_http=arguments.allow_http,
     )
 
 
-def _spoken_to(brand: str, protocol: str) -> Vendor:
+def spoken_to(brand: str, protocol: str) -> Vendor:
+    """The brand's row for a protocol, the usual one if empty; raises ``CliError`` for one that it does not speak."""
     vendor = vendor_of(brand, protocol)
     if vendor is None:
         known = ", ".join(protocols_of(brand))

@@ -17,6 +17,7 @@ from .exits import CliError
 from .finding import find_run
 from .history import Exchange, exchanges, unanswered
 from .report import (
+    CUT_OFF,
     arguments_text,
     decision_text,
     json_text,
@@ -87,6 +88,8 @@ def _lines(
     first, *rest = wrapped(text, style.width) if style.moves else [text]
     yield style.bold("outcome") + first.removeprefix("outcome")
     yield from rest
+    if isinstance(summary.outcome, Delivered) and summary.outcome.truncated:
+        yield style.dim(f"  ({CUT_OFF})")
 
 
 def _messages(summary: RunSummary, said: Sequence[Exchange] | None, style: Style) -> Iterator[str]:

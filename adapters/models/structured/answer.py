@@ -9,6 +9,7 @@ from ....effects.model import (
     BlockStarted,
     Delta,
     DeltaKind,
+    Started,
     StreamFailed,
     StreamFinished,
     UsageReported,
@@ -33,13 +34,18 @@ __all__ = ["Answer", "Attempt", "PartialObject", "usage_of"]
 
 @frozen
 class Attempt:
-    """One call to the model: our id of it, how it asked, and what it used. ``error``, if it failed."""
+    """One call to a model: our id of it, how it asked, and what it used. ``error``, if it failed.
+
+    ``provider`` and ``model`` say whose tokens these are, as far as it is known.
+    """
 
     model_call_id: str
     strategy: Strategy
     usage: Usage = ZERO_USAGE
     stop: StopReason = StopReason.STOP
     error: ModelError | None = None
+    provider: str = ""
+    model: str = ""
 
 
 def usage_of(attempts: Sequence[Attempt]) -> Usage:
@@ -55,20 +61,23 @@ class Answer:
         self.raw_stop: str | None = None
         self.usage = ZERO_USAGE
         self.error: ModelError | None = None
+        self.provider = ""
+        self.model = ""
         self._tool = tool
         self._blocks: dict[int, tuple[DeltaKind, str, list[str]]] = {}
         self._whole: AssistantMessage | None = None
 
-    def feed(self, delta: Delta) -> str:
-        """Take in a delta; gives what it adds to the text of the object that is being written."""
+    def feed(self, delta: Delta) -> None:
+        """Take in a delta."""
         match delta:
+            case Started(provider=provider, model=model):
+                self.provider, self.model = self.provider or provider, self.model or model
             case BlockStarted(index, kind, _, name):
                 _, known, pieces = self._blocks.get(index, (kind, "", []))
                 self._blocks[index] = kind, name or known, [] if delta.again else pieces
             case BlockDelta(index, text):
-                kind, name, pieces = self._blocks.setdefault(index, (DeltaKind.TEXT, "", []))
+                _, _, pieces = self._blocks.setdefault(index, (DeltaKind.TEXT, "", []))
                 pieces.append(text)
-                return text if self._is_object(kind, name) else ""
             case BlockEnded(index, part=CallPart() as part):
                 self._blocks[index] = DeltaKind.CALL, part.name, [part.arguments]
             case UsageReported(usage):
@@ -77,7 +86,13 @@ class Answer:
                 self._end(delta)
             case _:
                 pass
-        return ""
+
+    def piece(self, delta: Delta) -> str:
+        """What a delta that was taken in adds to the text of the object that is being written."""
+        if not isinstance(delta, BlockDelta) or delta.index not in self._blocks:
+            return ""
+        kind, name, _ = self._blocks[delta.index]
+        return delta.text if self._is_object(kind, name) else ""
 
     def finish(self) -> None:
         """The deltas have ended, as they should have with a terminal one."""

@@ -12,6 +12,8 @@ __all__ = ["UndecodedError", "decode_object"]
 
 T = TypeVar("T")
 
+_LONGEST = 500
+
 
 class UndecodedError(ValueError):
     """A text that holds no such object; says what is wrong with it, to people and to the model."""
@@ -20,7 +22,8 @@ class UndecodedError(ValueError):
 def decode_object(text: str, wanted: type[T]) -> T:
     """The value in a text: of the JSON object that its first ``{`` begins. What stands before and behind is ignored.
 
-    Members that the type does not know are ignored. Raises ``UndecodedError``.
+    Members that the type does not know are ignored. Whatever the type's own checks raise says that this is no such
+    object. Raises ``UndecodedError``.
     """
     start = text.find("{")
     if start < 0:
@@ -33,8 +36,16 @@ def decode_object(text: str, wanted: type[T]) -> T:
         raise UndecodedError(f"the output is no JSON that can be read: {wrong}") from wrong
     try:
         return msgspec.convert(clean_json(value), wanted, str_keys=True)
-    except (msgspec.ValidationError, ValueError, TypeError, RecursionError) as wrong:
-        raise UndecodedError(f"the object is not as it should be: {wrong}") from wrong
+    except Exception as wrong:  # the type's own code ran, and that may raise anything
+        raise UndecodedError(f"the object is not as it should be: {_reason(wrong)}") from wrong
+
+
+def _reason(wrong: Exception) -> str:
+    """What an exception says, on one line; with its name where the words alone may say nothing, as a key does."""
+    said = " ".join(str(wrong).split())
+    if not isinstance(wrong, ValueError | TypeError | AssertionError) or not said:
+        said = f"{type(wrong).__name__}: {said}".rstrip(": ")
+    return said if len(said) <= _LONGEST else said[:_LONGEST] + "…"
 
 
 def _finite(text: str) -> float:

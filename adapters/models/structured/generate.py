@@ -2,19 +2,15 @@
 
 ``generate`` gives a text, ``generate_object`` a value, ``stream_object`` shows the value while it is written. An object
 may take several calls: the next strategy after one that the provider refuses, and once more where what came cannot be
-decoded. What all of them used is told, in success and in failure.
+decoded. What all of them used is told, in success and in failure. Of a ``FallbackModel`` each candidate is asked in its
+own way, and by its rules.
 """
 
-import json
-import secrets
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
-from uuid import UUID
-from weakref import WeakKeyDictionary
 
-from ....effects.model import ModelPort, ModelRequest
+from ....effects.model import ModelPort, ModelRequest, StreamFailed
 from ....effects.sequence import Seq
 from ....effects.transcript import (
     AssistantMessage,
@@ -29,13 +25,13 @@ from ....effects.transcript import (
 )
 from ....effects.values import field, frozen
 from ..attempts import closing
-from ..config import ModelConfig
+from ..config import ConfigError
 from ..vendors import Strategy, Vendor
-from .answer import Answer, Attempt, PartialObject, usage_of
+from .answer import Attempt, PartialObject, usage_of
 from .decode import UndecodedError, decode_object
 from .errors import CallFailedError, RefusedError, TruncatedError, UndecodableError
 from .schema import OutputSchema, schema_for
-from .strategies import Form, Memory
+from .shaping import Calls, Shape, new_call_id, shaped
 from .words import StructuredWords, structured_words
 
 __all__ = [
@@ -56,10 +52,11 @@ _NO_OPTIONS: Mapping[str, Any] = {}
 
 @frozen
 class Ask:
-    """What to ask. ``reasoning`` is off unless a level is given; ``max_output_tokens`` 0: no limit of this request.
+    """What to ask. ``max_output_tokens`` 0: no limit of this request. Raises ``ConfigError`` without anything to ask.
 
-    ``language`` is that of the texts we add, which ``words`` replaces. ``strategy`` comes first instead of the
-    vendor's. ``vendor`` says what a model is whose port does not tell. ``options`` are passed on to the provider.
+    ``reasoning`` is a level, or ``off``; where none is given the model thinks as it was set up to, and not at all
+    unless it was. ``language`` is that of the texts we add, which ``words`` replaces. ``strategy`` comes first instead
+    of the vendor's. ``vendor`` says what a model is whose port does not tell. ``options`` go on to the provider.
     """
 
     input: Content
@@ -69,9 +66,13 @@ class Ask:
     words: StructuredWords | None = None
     strategy: Strategy | None = None
     vendor: Vendor | None = None
-    reasoning: str = "off"
+    reasoning: str = ""
     purpose: str = "generate"
     options: Mapping[str, Any] = field(default=_NO_OPTIONS, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        if self.input is None:
+            raise ConfigError("there is nothing to ask: the input is None")
 
 
 @frozen
@@ -117,8 +118,8 @@ async def generate(model: ModelPort, ask: Ask | str, output: OutputSchema | None
     async with aclosing(generation.call(())) as call:
         async for _ in call:
             pass
-    answer = generation.answer
-    return Generated(answer.text, answer.stop, answer.raw_stop, tuple(generation.attempts))
+    answer, attempts = generation.calls.answer, generation.calls.attempts
+    return Generated(answer.text, answer.stop, answer.raw_stop, tuple(attempts))
 
 
 async def generate_object(model: ModelPort, wanted: type[T], ask: Ask | str) -> GeneratedObject[T]:
@@ -155,116 +156,56 @@ async def stream_object(
             value = decode_object(text, wanted)
         except UndecodedError as wrong:
             if number == 2:
-                raise UndecodableError(str(wrong), generation.attempts, text) from wrong
+                raise UndecodableError(str(wrong), generation.calls.attempts, text) from wrong
             more = (AssistantMessage((TextPart(text),)), UserMessage(generation.words.ask_again(str(wrong))))
         else:
-            yield GeneratedObject(value, text, tuple(generation.attempts))
+            yield GeneratedObject(value, text, tuple(generation.calls.attempts))
             return
 
 
-_memories: WeakKeyDictionary[ModelPort, Memory] = WeakKeyDictionary()
-
-
 class _Generation:
-    """The calls for one text or object. ``answer`` is the last one, ``attempts`` all of them."""
+    """The calls for one text or object."""
 
     def __init__(self, model: ModelPort, ask: Ask | str, schema: OutputSchema | None) -> None:
-        self.ask = Ask(ask) if isinstance(ask, str) else ask
+        self.ask = ask if isinstance(ask, Ask) else Ask(ask)
         self.words = self.ask.words or structured_words(self.ask.language)
-        self.attempts: list[Attempt] = []
-        self.answer = Answer()
-        self._model = model
+        self.calls = Calls()
         self._schema = schema
-        self._schema_text = json.dumps(schema.schema, ensure_ascii=False) if schema is not None else ""
-        self._memory = _memory_of(model)
-        config = getattr(model, "config", None)
-        self._config = config if isinstance(config, ModelConfig) else None
+        shape = Shape(schema, self.words, self.ask.strategy, self.ask.vendor, self.ask.reasoning)
+        self._model = shaped(model, shape, self.calls)
 
     async def call(self, more: tuple[Message, ...]) -> AsyncGenerator[str, None]:
-        """Ask, by the next strategy after each that is refused; gives the pieces of the object's text.
-
-        Raises ``CallFailedError`` for other failures, and for a refusal that nothing comes after.
-        """
-        while True:
-            form, is_last = self._form()
-            request = self._request(form, more)
-            answer = self.answer = Answer(form.tools[0].name if form.tools else "")
-            try:
-                async with closing(self._model.stream(request)) as deltas:
-                    async for delta in deltas:
-                        if text := answer.feed(delta):
-                            yield text
-            finally:
-                answer.finish()
-                self.attempts.append(
-                    Attempt(request.model_call_id, form.strategy, answer.usage, answer.stop, answer.error)
-                )
-            error = answer.error
-            if error is None:
-                return
-            if is_last or answer.said or not self._memory.refuses(form, error, self._schema_text, self._names):
-                raise self._failed(error)
+        """Ask; gives the pieces of the object's text. Raises ``CallFailedError`` where nobody answers."""
+        ask, error = self.ask, None
+        request = ModelRequest(
+            new_call_id(),
+            Seq([UserMessage(ask.input), *more]),
+            ask.instruction,
+            max_output_tokens=ask.max_output_tokens,
+            purpose=ask.purpose,
+            options=ask.options,
+        )
+        async with closing(self._model.stream(request)) as deltas:
+            async for delta in deltas:
+                if isinstance(delta, StreamFailed):
+                    error = delta.error
+                elif text := self.calls.answer.piece(delta):
+                    yield text
+        error = error or self.calls.answer.error
+        if error is not None:
+            raise self._failed(error)
 
     def object_text(self) -> str:
         """The text that holds the object; raises ``RefusedError`` and ``TruncatedError``, whatever it holds."""
-        answer = self.answer
+        answer, attempts = self.calls.answer, self.calls.attempts
         if answer.stop is StopReason.REFUSAL:
-            raise RefusedError("the model refused to answer", self.attempts, answer.text)
+            raise RefusedError("the model refused to answer", attempts, answer.text)
         if answer.stop is StopReason.LENGTH:
-            raise TruncatedError("the output reached its limit; ask with more tokens", self.attempts, answer.text)
+            raise TruncatedError("the output reached its limit; ask with more tokens", attempts, answer.text)
         return answer.text
 
     def _failed(self, error: ModelError) -> Exception:
+        answer, attempts = self.calls.answer, self.calls.attempts
         if error.kind is ErrorKind.REFUSED and self._schema is not None:
-            return RefusedError(error.message, self.attempts, self.answer.text)
-        return CallFailedError(error, self.attempts, self.answer.text)
-
-    def _form(self) -> tuple[Form, bool]:
-        """How to ask now, and whether there is no other way."""
-        if self._schema is None:
-            return Form(Strategy.NONE), True
-        vendor = self.ask.vendor or (self._config and self._config.vendor)
-        forms = self._memory.forms(vendor, self.ask.strategy, self._schema, self.words, self._schema_text)
-        return forms[0], len(forms) == 1
-
-    def _request(self, form: Form, more: tuple[Message, ...]) -> ModelRequest:
-        ask = self.ask
-        return ModelRequest(
-            _new_call_id(),
-            Seq([UserMessage(ask.input), *more]),
-            "\n\n".join(filter(None, (ask.instruction, form.shown))),
-            form.tools,
-            max_output_tokens=ask.max_output_tokens,
-            purpose=ask.purpose,
-            options={"reasoning": ask.reasoning, **ask.options, **self._merged(form.options)},
-        )
-
-    def _merged(self, wanted: Mapping[str, Any]) -> dict[str, Any]:
-        """The members of the body that ask for a shape; where they hold other settings too, with those."""
-        merged = dict(wanted)
-        for name, value in wanted.items():
-            if name not in ("generationConfig", "text"):
-                continue
-            set_before = [self._config.options if self._config else _NO_OPTIONS, self.ask.options]
-            objects = [options[name] for options in set_before if isinstance(options.get(name), dict)]
-            merged[name] = {key: item for each in (*objects, value) for key, item in each.items()}
-        return merged
-
-    @property
-    def _names(self) -> tuple[str, ...]:
-        return (self._config.model, self._config.host) if self._config else ()
-
-
-def _memory_of(model: ModelPort) -> Memory:
-    """What is remembered about a model, for as long as it is there."""
-    try:
-        return _memories.setdefault(model, Memory())
-    except TypeError:  # it cannot be remembered: it has no hash, or nothing may refer to it weakly
-        return Memory()
-
-
-def _new_call_id() -> str:
-    """A fresh UUIDv7, so that a host's own record of the call can carry the same id."""
-    random = secrets.randbits(74)
-    value = time.time_ns() // 1_000_000 << 80 | 7 << 76 | random >> 62 << 64 | 2 << 62 | random & 2**62 - 1
-    return str(UUID(int=value))
+            return RefusedError(error.message, attempts, answer.text)
+        return CallFailedError(error, attempts, answer.text)

@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 import msgspec
+from msgspec import inspect
 
 from ....effects.values import frozen
-from .times import with_formats
+from .kinds import classes_of, in_one_line, misfit, what_breaks
+from .strict import is_closed
+from .times import mark_times
 
 __all__ = ["OutputSchema", "SchemaTypeError", "schema_for"]
 
@@ -20,10 +23,19 @@ Schema = dict[str, Any]
 
 _PREFIX = "#/$defs/"
 _LEFT_OUT = frozenset({"title", "default", "discriminator", "$ref"})
+_ONE = ("items", "additionalProperties", "propertyNames")
+_MANY = ("anyOf", "oneOf", "prefixItems")
+_TYPES: Mapping[type, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
 
 
 class SchemaTypeError(TypeError):
-    """A type that no model can be asked for; one line that says why and what to do."""
+    """A type that no model can be asked for; one line that says which field it is, and what to do."""
 
 
 @frozen
@@ -44,12 +56,7 @@ def schema_for(wanted: type[Any]) -> OutputSchema:
 
     Named as the type is, or ``output``. Raises ``SchemaTypeError``.
     """
-    try:
-        (root,), components = msgspec.json.schema_components([wanted], ref_template=_PREFIX + "{name}")
-    except (TypeError, NameError, ValueError) as wrong:
-        reason = str(wrong).partition("\n")[0]
-        raise SchemaTypeError(f"{_shown(wanted)} cannot be described to a model: {reason}") from wrong
-    with_formats(components, wanted)
+    root, components = _described(wanted)
     recursive = frozenset(name for name in components if name in _reachable(components, components[name]))
     target = _target(root)
     if target is None or components[target].get("type") != "object":
@@ -59,7 +66,39 @@ def schema_for(wanted: type[Any]) -> OutputSchema:
     if kept:
         schema["$defs"] = {name: _written(components[name], components, recursive) for name in kept}
     name = re.sub(r"[^a-zA-Z0-9_-]", "_", getattr(wanted, "__name__", "") or "")[:64].strip("_")
-    return OutputSchema(name or "output", schema, bool(kept), _is_closed(schema))
+    return OutputSchema(name or "output", schema, bool(kept), is_closed(schema))
+
+
+def _described(wanted: Any) -> tuple[Schema, dict[str, Schema]]:
+    """A type as msgspec describes it, with times marked and the members of each class in the order they were declared.
+
+    The classes are described once more by themselves: that is how the names that msgspec gives them are known.
+    """
+    try:
+        known = inspect.type_info(wanted)
+        if wrong := misfit(known):
+            raise SchemaTypeError(_shown(wanted) + wrong)
+        classes = classes_of(known)
+        (root, *places), components = msgspec.json.schema_components(
+            [wanted, *(one.cls for one in classes)], ref_template=_PREFIX + "{name}"
+        )
+    except SchemaTypeError:
+        raise
+    except (TypeError, NameError, ValueError) as wrong:
+        reason = what_breaks(wanted) or in_one_line(wrong)
+        raise SchemaTypeError(f"{_shown(wanted)} cannot be described to a model: {reason}") from wrong
+    for one, place in zip(classes, places, strict=True):
+        component = components[place["$ref"].removeprefix(_PREFIX)]
+        mark_times(component, one)
+        if isinstance(one, inspect.TypedDictType):
+            _as_declared(component, getattr(one.cls, "__origin__", one.cls))
+    return root, components
+
+
+def _as_declared(component: Schema, cls: Any) -> None:
+    """Put the members of a TypedDict, which msgspec sorts by name, into their order; inherited ones first."""
+    described = component["properties"]
+    component["properties"] = {name: described[name] for name in cls.__annotations__ if name in described}
 
 
 def _shown(wanted: Any) -> str:
@@ -87,8 +126,8 @@ def _reachable(components: Mapping[str, Schema], start: Schema) -> set[str]:
 
 def _children(schema: Schema) -> list[Schema]:
     """The schemas directly within a schema."""
-    one = [schema[key] for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)]
-    many = [child for key in ("anyOf", "oneOf", "prefixItems") for child in schema.get(key, ())]
+    one = [schema[key] for key in _ONE if isinstance(schema.get(key), dict)]
+    many = [child for key in _MANY for child in schema.get(key, ())]
     return one + many + list(schema.get("properties", {}).values())
 
 
@@ -103,12 +142,14 @@ def _written(schema: Schema, components: Mapping[str, Schema], recursive: frozen
     def write(child: Any) -> Any:
         return _written(cast("Schema", child), components, recursive) if isinstance(child, dict) else child
 
-    written = _without(schema, *_LEFT_OUT)
+    written: Schema = _without(schema, *_LEFT_OUT)
     if "oneOf" in written and "anyOf" not in written:
         written["anyOf"] = written.pop("oneOf")
-    for key in written.keys() & {"items", "additionalProperties"}:
+    if "enum" in written and "type" not in written:
+        written = Schema(type=_type_of(written["enum"]), **written)  # some providers refuse values without one
+    for key in written.keys() & set(_ONE):
         written[key] = write(written[key])
-    for key in written.keys() & {"anyOf", "prefixItems"}:
+    for key in written.keys() & set(_MANY):
         written[key] = [write(child) for child in written[key]]
     if "properties" in written:
         written["properties"] = {name: write(child) for name, child in written["properties"].items()}
@@ -117,14 +158,11 @@ def _written(schema: Schema, components: Mapping[str, Schema], recursive: frozen
     return written
 
 
+def _type_of(values: list[Any]) -> str | list[str]:
+    """The type of all these values, or a list of those they have."""
+    found = list(dict.fromkeys(_TYPES[type(value)] for value in values))
+    return found[0] if len(found) == 1 else found
+
+
 def _without(schema: Schema, *names: str) -> Schema:
     return {name: value for name, value in schema.items() if name not in names}
-
-
-def _is_closed(schema: Schema) -> bool:
-    open_object = schema.get("type") == "object" and schema.get("additionalProperties") is not False
-    says_nothing = not schema.keys() - {"description", "$defs"}
-    open_list = schema.get("type") == "array" and not isinstance(schema.get("items"), dict)
-    if open_object or open_list or says_nothing:
-        return False
-    return all(map(_is_closed, [*_children(schema), *schema.get("$defs", {}).values()]))

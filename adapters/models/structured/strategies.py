@@ -14,6 +14,7 @@ from ....effects.values import frozen
 from ..config import ConfigError
 from ..vendors import Strategy, Vendor
 from .schema import OutputSchema
+from .strict import strictly
 from .words import StructuredWords
 
 __all__ = ["Form", "Memory", "form_of"]
@@ -41,14 +42,17 @@ def form_of(strategy: Strategy, protocol: str, schema: OutputSchema, words: Stru
     return Form(strategy, write(schema) if write else _NO_OPTIONS, tools, shown)
 
 
+def _named(schema: OutputSchema) -> dict[str, Any]:
+    described = strictly(dict(schema.schema)) if schema.closed else schema.schema
+    return {"name": schema.name, "schema": described, "strict": schema.closed}
+
+
 def _chat_schema(schema: OutputSchema) -> dict[str, Any]:
-    named = {"name": schema.name, "schema": schema.schema, "strict": schema.closed}
-    return {"response_format": {"type": "json_schema", "json_schema": named}}
+    return {"response_format": {"type": "json_schema", "json_schema": _named(schema)}}
 
 
 def _responses_schema(schema: OutputSchema) -> dict[str, Any]:
-    named = {"type": "json_schema", "name": schema.name, "schema": schema.schema, "strict": schema.closed}
-    return {"text": {"format": named}}
+    return {"text": {"format": {"type": "json_schema", **_named(schema)}}}
 
 
 def _gemini_schema(schema: OutputSchema) -> dict[str, Any]:
@@ -78,18 +82,24 @@ _FORMS: Mapping[tuple[str, Strategy], Callable[[OutputSchema], dict[str, Any]]] 
 
 # What is tried, and what comes next.
 
-_REFUSING_STATUSES = frozenset({0, 400, 404, 405, 409, 415, 422, 500, 501})
-_REFUSING_KINDS = frozenset({ErrorKind.INVALID_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PROTOCOL, ErrorKind.UNAVAILABLE})
+_REFUSING_STATUSES = frozenset({400, 404, 415, 422})
+"""With any other status (none, a 5xx) the failure may be over the next time, whatever it speaks of."""
+
+_REFUSING_KINDS = frozenset({ErrorKind.INVALID_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PROTOCOL})
 _FORMAT_WORDS = r"response.?format|json.?schema|json.?object|json.?mode|structured.?output|text\.?format"
+_TOO_MUCH = r"specified schema|too many states"
 _WORDS = {
     Strategy.JSON_SCHEMA: re.compile(_FORMAT_WORDS, re.IGNORECASE),
     Strategy.JSON_OBJECT: re.compile(_FORMAT_WORDS, re.IGNORECASE),
-    Strategy.FORCED_TOOL: re.compile(r"tool|function.?call", re.IGNORECASE),
+    Strategy.FORCED_TOOL: re.compile(rf"tool|function.?call|{_TOO_MUCH}", re.IGNORECASE),
     Strategy.GEMINI: re.compile(
-        r"response.?(json.?)?schema|response.?mime.?type|json.?schema|json.?mode|structured.?output", re.IGNORECASE
+        r"response.?(json.?)?schema|response.?mime.?type|json.?schema|json.?mode|structured.?output|" + _TOO_MUCH,
+        re.IGNORECASE,
     ),
 }
-_ABOUT_THE_SCHEMA = re.compile(r"invalid (json )?schema|schema is (too|not)|unsupported (json )?schema", re.IGNORECASE)
+_ABOUT_THE_SCHEMA = re.compile(
+    r"invalid (json )?schema|schema is (too|not)|unsupported (json )?schema|" + _TOO_MUCH, re.IGNORECASE
+)
 _ABOUT_ONE_FORMAT = re.compile(r"schema|type", re.IGNORECASE)
 
 

@@ -3,8 +3,10 @@
 import contextlib
 import functools
 import json
+import queue
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import trio
@@ -46,20 +48,26 @@ Answer = Callable[[trio.SocketStream, Asked], Awaitable[None]]
 
 
 class Loopback:
-    """The server: ``url`` is its address, ``asked`` what arrived, ``connections`` how many clients came."""
+    """The server: ``url`` is its address, ``asked`` what arrived, ``connections`` how many clients came.
+
+    ``left`` gets an entry for each client that has gone.
+    """
 
     def __init__(self, answer: Answer) -> None:
         self.asked: list[Asked] = []
         self.connections = 0
+        self.left: queue.Queue[None] = queue.Queue()
         self.url = ""
         self._answer = answer
 
     async def serve(self, stream: trio.SocketStream) -> None:
         self.connections += 1
+        stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with contextlib.suppress(trio.BrokenResourceError, trio.ClosedResourceError):
             while (asked := await _next_request(stream)) is not None:
                 self.asked.append(asked)
                 await self._answer(stream, asked)
+        self.left.put(None)
 
 
 @contextlib.asynccontextmanager
@@ -72,6 +80,27 @@ async def serving(answer: Answer) -> AsyncIterator[Loopback]:
         nursery.start_soon(trio.serve_listeners, server.serve, [listener])
         yield server
         nursery.cancel_scope.cancel()
+
+
+@contextlib.contextmanager
+def serving_elsewhere(answer: Answer) -> Iterator[Loopback]:
+    """A server in a thread of its own, for clients in any event loop, or in several."""
+    ready: queue.Queue[tuple[Loopback, trio.lowlevel.TrioToken, trio.Event]] = queue.Queue()
+
+    async def serve() -> None:
+        async with serving(answer) as server:
+            over = trio.Event()
+            ready.put((server, trio.lowlevel.current_trio_token(), over))
+            await over.wait()
+
+    thread = threading.Thread(target=trio.run, args=(serve,))
+    thread.start()
+    server, token, over = ready.get(timeout=20)
+    try:
+        yield server
+    finally:
+        token.run_sync_soon(over.set)
+        thread.join(20)
 
 
 async def _next_request(stream: trio.SocketStream) -> Asked | None:

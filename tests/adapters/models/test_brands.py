@@ -110,6 +110,7 @@ OPTIONS: dict[str, dict[str, dict[str, Any]]] = {
                 "json_schema": {"name": "answer", "schema": SCHEMA, "strict": True},
             }
         },
+        "cache": {"prompt_cache_key": "run-1"},
     },
     "openai-responses": {
         "forced tool": {"tool_choice": {"type": "function", "name": "answer"}},
@@ -244,7 +245,7 @@ def test_older_gemini_models_get_no_ids_no_stand_in_signature_and_images_after_t
     assert latest[1]["parts"][0]["functionCall"]["id"] == "toolu_01A"
     assert latest[1]["parts"][0]["thoughtSignature"]
     assert "inlineData" in latest[2]["parts"][0]["functionResponse"]["parts"][0]
-    assert len(latest) == len(older) - 1
+    assert older[3]["parts"][2:] == latest[3]["parts"] == [{"text": "Thanks"}]
 
 
 def test_reasoning_that_would_end_an_output_and_ids_whose_reasoning_is_lost_stay_away_from_the_responses_api() -> None:

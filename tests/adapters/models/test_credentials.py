@@ -1,16 +1,18 @@
 """Whose turn it is among the keys of a model, through the real clients of every protocol."""
 
 import contextlib
+import json
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
+from urllib.parse import quote_plus
 
 import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
 from turnfold.adapters.models import BearerToken, ConfigError, Credentials, KeyPool, Patience, RemoteModel, make_model
-from turnfold.adapters.models.credentials import Turn
+from turnfold.adapters.models.credentials import Credential, KeySource, Turn
 from turnfold.adapters.models.failures import ModelFailureError, of_exception, of_page, of_report, of_status
 from turnfold.effects.model import BlockDelta, Delta, Started, StreamFailed, StreamFinished
 from turnfold.effects.transcript import ErrorKind
@@ -248,6 +250,12 @@ async def never() -> str:
         (lambda: None, ErrorKind.INVALID_CONFIG, "gave none"),
         (lambda: " ", ErrorKind.INVALID_CONFIG, "gave none"),
         (lambda: "key-number-1\nand more", ErrorKind.INVALID_CONFIG, "characters that no key has"),
+        (lambda: 5, ErrorKind.INVALID_CONFIG, "gave int"),
+        (lambda: b"key-number-1", ErrorKind.INVALID_CONFIG, "gave bytes"),
+        (lambda: ["key-number-1"], ErrorKind.INVALID_CONFIG, "gave list"),
+        (lambda: BearerToken(cast("Any", None)), ErrorKind.INVALID_CONFIG, "gave none"),
+        (lambda: BearerToken(cast("Any", 5)), ErrorKind.INVALID_CONFIG, "gave int"),
+        (raising(ConfigError("key-number-1")), ErrorKind.INVALID_CONFIG, "could not be had (ConfigError)"),
     ],
 )
 @in_real_time
@@ -286,6 +294,46 @@ async def test_a_function_that_fails_does_not_keep_a_pool_from_its_other_keys() 
     pool = KeyPool([raising(ValueError()), "key-number-2"])
     async with serving(only("key-number-2", says("401 X"))) as server, keyed_model(server, pool) as model:
         assert isinstance((await ask(model))[-1], StreamFinished)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "sk bad key",
+        "schl\u00fcssel",
+        "two\nlines",
+        BearerToken("sk bad key"),
+        lambda: "sk bad key",
+        lambda: cast("Any", 5),
+    ],
+)
+@in_real_time
+async def test_a_key_that_cannot_be_sent_has_a_successor_and_goes_to_the_end(bad: Credential | KeySource) -> None:
+    pool = KeyPool([bad, "key-number-2"])
+    async with serving(only("key-number-2", says("401 X"))) as server, keyed_model(server, pool) as model:
+        assert isinstance((await ask(model))[-1], StreamFinished)
+        assert pool.in_order() == ("key-number-2", bad)
+        assert isinstance((await ask(model))[-1], StreamFinished)
+        assert len(server.asked) == 2
+
+
+@in_real_time
+async def test_keys_none_of_which_can_be_sent_are_told_as_such() -> None:
+    asked: list[str] = []
+
+    def source() -> str:
+        asked.append("once")
+        return "sk bad key"
+
+    async with serving(says("500 X")) as server:
+        for credentials in (KeyPool(["sk bad key", "two\nlines"]), source):
+            async with keyed_model(server, credentials) as model:
+                (failed,) = await ask(model)
+            assert isinstance(failed, StreamFailed)
+            assert failed.error.kind is ErrorKind.INVALID_CONFIG
+            assert "characters that no key has" in failed.error.message
+        assert server.asked == []
+    assert asked == ["once"]
 
 
 @in_real_time
@@ -334,6 +382,49 @@ def test_no_key_travels_unencrypted_wherever_it_comes_from(credentials: Credenti
 def test_a_pool_needs_a_key() -> None:
     with pytest.raises(ConfigError, match="at least one"):
         KeyPool([])
+
+
+@pytest.mark.parametrize(
+    "keys", ["sk-secret", b"sk-secret", None, 5, ["sk-1", 5], [b"sk-1"], [BearerToken(cast("Any", 5))]]
+)
+def test_a_pool_is_made_of_keys(keys: Any) -> None:
+    """One key alone is no list of its letters."""
+    with pytest.raises(ConfigError, match=r"not (str|bytes|NoneType|int)") as caught:
+        KeyPool(keys)
+    assert "secret" not in str(caught.value)
+    assert caught.value.about == "api_key"
+
+
+@pytest.mark.parametrize(
+    ("credentials", "says_so"),
+    [
+        (["sk-secret", "b"], "api_key=KeyPool"),
+        (("sk-secret",), "api_key=KeyPool"),
+        (b"sk-secret", "not bytes"),
+        (5, "not int"),
+        (0, "not int"),
+        (BearerToken(cast("Any", 5)), "not int"),
+        (BearerToken(cast("Any", str)), "not type"),
+        (BearerToken("sk secret"), "characters that no key has"),
+        (BearerToken(" "), "needs an API key"),
+    ],
+)
+def test_what_can_be_no_key_is_refused_when_a_model_is_made(credentials: Any, says_so: str) -> None:
+    with pytest.raises(ConfigError, match=says_so) as caught:
+        make_model("openai", "m", api_key=credentials)
+    assert "secret" not in str(caught.value)
+    assert caught.value.about == "api_key"
+
+
+@pytest.mark.parametrize("key", [5, b"key-number-1", BearerToken("key-number-1")])
+@in_real_time
+async def test_a_key_that_comes_with_a_request_is_a_string(key: Any) -> None:
+    async with serving(says("500 X")) as server, keyed_model(server, "key-number-0") as model:
+        (failed,) = await ask(model, replace(REQUEST, options={"api_key": key}))
+        assert server.asked == []
+    assert isinstance(failed, StreamFailed)
+    assert failed.error.kind is ErrorKind.INVALID_CONFIG
+    assert "api_key must be a string" in failed.error.message
 
 
 def test_a_pool_knows_how_many_keys_it_has_and_forgets_none() -> None:
@@ -397,6 +488,47 @@ def test_no_failure_and_no_repr_tells_a_key(key: str, protocol: str, status: int
     told += "".join(str(error) + error.message for error in errors)
     assert key not in told
     assert other not in told
+
+
+QUERY_SECRET = "sec+ret/val=="
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_a_query_that_a_server_repeats_is_not_told_escaped_or_not(protocol: str) -> None:
+    async def echo(stream: trio.SocketStream, asked: Asked) -> None:
+        await says("400 X", json.dumps({"error": {"message": f"bad: {asked.line}"}}).encode(), **JSON)(stream, asked)
+
+    url = f"?token={quote_plus(QUERY_SECRET)}"
+    async with serving(echo) as server:
+        at = server.url + url
+        async with make_model(BRANDS[protocol], "m", at, "key-number-1", protocol=protocol) as model:
+            (failed,) = await ask(model)
+    assert isinstance(failed, StreamFailed)
+    assert "token=***" in failed.error.message
+    for secret in (QUERY_SECRET, "sec", "val"):
+        assert secret not in failed.error.message
+
+
+def test_texts_lose_what_is_secret_however_an_address_escapes_it() -> None:
+    base = replace(config_of("openai-chat"), query={"token": "sec+r et/"}, headers={"X-Token": "Bearer sec+r"})
+    said = "sec+r et/, sec%2Br%20et/, sec%2Br%20et%2F, sec%2Br+et%2F, sec+r, sk-secret-key."
+    assert base.scrubbed(said) == "***, ***, ***, ***, ***, ***."
+
+
+@pytest.mark.parametrize(("key", "text"), [("", "no such key"), ("abcd", "no such key"), ("abc", ""), ("k", "")])
+def test_texts_are_not_repeated_where_the_key_is_too_short_to_be_taken_out(key: str, text: str) -> None:
+    assert replace(config_of("openai-chat"), api_key=key).scrubbed("no such key") == text
+    assert replace(config_of("openai-chat"), withheld=(key,)).scrubbed("no such key") == text
+    assert "abcd" not in replace(config_of("openai-chat"), api_key="abcd").scrubbed("abcd is bad")
+
+
+def test_a_request_shows_its_options_but_no_key() -> None:
+    shown = repr(replace(REQUEST, options={"api_key": "key-number-1", "temperature": 0}))
+    assert "key-number-1" not in shown
+    assert "'temperature': 0" in shown
+    assert "'api_key': '***'" in shown
+    assert "api_key" not in repr(REQUEST)
 
 
 @in_real_time

@@ -1,20 +1,23 @@
 """The real SDKs against a server on this machine: what they send, and what arrives."""
 
 import contextlib
+import itertools
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import anthropic
 import pytest
 import trio
-from turnfold.adapters.models import make_model
+from turnfold.adapters.models import Gateway, make_model
 from turnfold.effects.model import BlockDelta, Delta, ModelChoice, Started, StreamFailed, StreamFinished
 from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import AssistantMessage, ErrorKind, StopReason, TextPart, ThinkingPart
 from turnfold.effects.values import replace
 
-from tests.adapters.models.answers import BRANDS, PROTOCOLS, STREAMS, answer_of, stream_of
+from tests.adapters.models.answers import BRANDS, PROTOCOLS, STREAMS, answer_of, config_of, stream_of
 from tests.adapters.models.loopback import (
     KEY,
     REQUEST,
@@ -31,13 +34,6 @@ from tests.adapters.models.loopback import (
     streams,
 )
 
-BY_SIZE = {
-    protocol: sorted((name for name in STREAMS if name.startswith(protocol)), key=lambda name: len(stream_of(name)[1]))
-    for protocol in PROTOCOLS
-}
-SMALL = [name for names in BY_SIZE.values() for name in names[:10]]
-
-
 # --- streams through the SDKs
 
 
@@ -49,28 +45,43 @@ async def test_a_stream_through_the_sdk_gives_the_same_answer(name: str) -> None
         assert answer_of(await ask(model)) == answer
 
 
-@pytest.mark.parametrize("name", SMALL)
+def awkward(body: bytes) -> list[bytes]:
+    """A stream cut behind the d of each ``data:``, inside each character of several bytes, and between line ends."""
+    cuts = {at.start() + 1 for at in re.finditer(rb"data:|[\xc2-\xf4][\x80-\xbf]|\r\n|(?<=\r\n)\r|\n\n", body)}
+    return [body[a:b] for a, b in itertools.pairwise([0, *sorted(cuts), len(body)])]
+
+
+def test_where_it_is_awkward_to_cut() -> None:
+    body = "event: é\ndata: 漢🙂\n\ndata:x\r\n\r\n".encode()
+    first, second = "é".encode(), "漢🙂".encode()
+    assert awkward(body) == [
+        b"event: " + first[:1],
+        first[1:] + b"\nd",
+        b"ata: " + second[:1],
+        second[1:4],
+        second[4:] + b"\n",
+        b"\nd",
+        b"ata:x\r",
+        b"\n\r",
+        b"\n",
+    ]
+
+
+@pytest.mark.parametrize("name", STREAMS)
 @in_real_time
-async def test_byte_by_byte_through_the_sdk_too(name: str) -> None:
+async def test_cut_at_awkward_places_through_the_sdk_too(name: str) -> None:
+    """Each piece is a chunk of its own, and so reaches the reader on its own however the network joins them."""
     protocol, body, answer = stream_of(name)
-    pieces = [body[i : i + 1] for i in range(len(body))]
-    async with serving(streams(pieces)) as server, model_at(server, protocol, pauses=0) as model:
+    async with serving(streams(awkward(body))) as server, model_at(server, protocol, pauses=0) as model:
         assert answer_of(await ask(model)) == answer
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("cut", ["data:", "é", "漢", "🙂", "\n"])
 @in_real_time
-async def test_cut_at_awkward_places_through_the_sdk(protocol: str, cut: str) -> None:
-    """Inside ``data:``, inside a character, between the two line ends of an event."""
+async def test_byte_by_byte_through_the_sdk_too(protocol: str) -> None:
     _, body, answer = stream_of(f"{protocol}/unicode")
-    pieces, rest = [], body
-    while cut.encode() in rest:
-        at = rest.index(cut.encode()) + 1
-        pieces.append(rest[:at])
-        rest = rest[at:]
-    assert pieces
-    async with serving(streams([*pieces, rest])) as server, model_at(server, protocol) as model:
+    pieces = [body[i : i + 1] for i in range(len(body))]
+    async with serving(streams(pieces)) as server, model_at(server, protocol) as model:
         assert answer_of(await ask(model)) == answer
 
 
@@ -172,15 +183,40 @@ async def test_the_environment_has_no_say(protocol: str, monkeypatch: pytest.Mon
     assert asked.headers["x-mine"] == "1"
 
 
+@pytest.mark.parametrize("protocol", sorted(PROTOCOLS.keys() - {"anthropic-messages"}))
 @in_real_time
-async def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
-    _, body, _ = stream_of("openai-chat/plain")
-    async with serving(streams([body])) as server, make_model("ollama", "m", server.url) as model:
-        deltas = await ask(model)
+async def test_on_this_machine_a_proxy_is_not_even_looked_at(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one that cannot be used, for want of a package or of sense, nothing is heard.
+
+    Anthropic's oldest SDK that we work with looks at proxies all the same.
+    """
+    for variable in ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"):
+        monkeypatch.setenv(variable, "nonsense://127.0.0.1:9")
+    _, body, _ = stream_of(f"{protocol}/plain")
+    async with serving(streams([body])) as server, model_at(server, protocol) as model:
+        assert isinstance((await ask(model))[-1], StreamFinished)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_without_a_key_no_authorization_is_sent(protocol: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "GEMINI_API_KEY"):
+        monkeypatch.setenv(variable, "from-the-environment")
+    _, body, _ = stream_of(f"{protocol}/plain")
+    async with serving(streams([body])) as server:
+        async with make_model("openai_compatible", "m", server.url, gateway=Gateway(protocol)) as model:
+            deltas = await ask(model)
         (asked,) = server.asked
     assert isinstance(deltas[-1], StreamFinished)
-    assert "authorization" not in asked.headers
+    assert not asked.headers.keys() & {"authorization", "x-api-key", "x-goog-api-key"}
+
+
+@in_real_time
+async def test_a_local_server_is_asked_below_the_path_that_it_has() -> None:
+    _, body, _ = stream_of("openai-chat/plain")
+    async with serving(streams([body])) as server, make_model("ollama", "m", server.url) as model:
+        await ask(model)
+        (asked,) = server.asked
     assert asked.line.startswith("POST /v1/chat/completions ")
 
 
@@ -261,6 +297,18 @@ async def test_a_connection_is_used_again() -> None:
         assert server.connections == 1
 
 
+@in_real_time
+async def test_a_model_that_was_closed_may_be_asked_again() -> None:
+    _, body, _ = stream_of("openai-chat/plain")
+    async with serving(streams([body])) as server:
+        model = model_at(server)
+        for _ in range(2):
+            assert isinstance((await ask(model))[-1], StreamFinished)
+            await model.aclose()
+            await model.aclose()
+        assert server.connections == 2
+
+
 def test_a_model_outlives_the_trio_run_it_was_first_used_in() -> None:
     _, body, _ = stream_of("openai-chat/plain")
     port = free_port()
@@ -321,6 +369,44 @@ async def test_a_consumer_that_stops_early_closes_the_connection_without_a_warni
                 break
         await closed.wait()
     assert [str(warning.message) for warning in recwarn if warning.category is ResourceWarning] == []
+
+
+# --- who asks
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@in_real_time
+async def test_nobody_elses_client_is_imitated(protocol: str) -> None:
+    """Who asks is told by the SDK's own headers, and by plain httpx's where there is none; nothing is added to them."""
+    _, body, _ = stream_of(f"{protocol}/plain")
+    async with serving(streams([body])) as server, model_at(server, protocol) as model:
+        await ask(model)
+        (asked,) = server.asked
+    names = {"gemini-generate": "python-httpx/", "anthropic-messages": "AsyncAnthropic/Python "}
+    assert asked.headers["user-agent"].startswith(names.get(protocol, "AsyncOpenAI/Python "))
+    usual = {"host", "accept", "accept-encoding", "connection", "content-type", "content-length", "user-agent"}
+    keys = {"authorization", "x-api-key", "x-goog-api-key", "anthropic-version"}
+    of_the_sdk = {name for name in asked.headers if name.startswith("x-stainless-")}
+    assert asked.headers.keys() - usual - keys - of_the_sdk == set()
+    assert bool(of_the_sdk) is (protocol != "gemini-generate")
+
+
+@pytest.mark.parametrize(
+    ("base_url", "bearer", "headers"),
+    [
+        ("https://api.anthropic.com", False, {}),
+        ("https://api.anthropic.com", True, {}),
+        ("https://gateway.example", False, {"X-Api-Key": "sk-secret-key"}),
+        ("https://gateway.example", True, {}),
+    ],
+)
+def test_only_gateways_of_anthropics_get_the_key_in_a_header_of_its_own(
+    base_url: str, bearer: bool, headers: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anthropic's own address gets it from the SDK, as the SDK knows best."""
+    monkeypatch.delenv("ANTHROPIC_CUSTOM_HEADERS", raising=False)
+    config = replace(config_of("anthropic-messages"), base_url=base_url, bearer=bearer)
+    assert PROTOCOLS["anthropic-messages"].headers(anthropic, config) == headers
 
 
 def test_importing_the_room_imports_no_sdk() -> None:

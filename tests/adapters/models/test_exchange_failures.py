@@ -4,6 +4,7 @@ import contextlib
 import datetime
 import email.utils
 import json
+import re
 import socket
 import time
 from typing import Any
@@ -11,11 +12,13 @@ from typing import Any
 import pytest
 import trio
 from turnfold.adapters.models import Patience, exchange
+from turnfold.adapters.models.failures import NoStreamError, of_exception
 from turnfold.effects.model import Started, StreamFailed, StreamFinished
 from turnfold.effects.transcript import ErrorKind
 
-from tests.adapters.models.answers import BRANDS, PROTOCOLS, answer_of, stream_of
+from tests.adapters.models.answers import BRANDS, PROTOCOLS, answer_of, config_of, stream_of
 from tests.adapters.models.loopback import (
+    Answer,
     Asked,
     Open,
     ask,
@@ -29,6 +32,8 @@ from tests.adapters.models.loopback import (
     streams,
 )
 
+NO_STREAM = of_exception(config_of("openai-chat"), NoStreamError(200, {}, b"<html>")).kind
+
 # --- what goes wrong: statuses
 
 
@@ -37,7 +42,7 @@ from tests.adapters.models.loopback import (
     ("status", "kind", "says_so"),
     [
         (400, ErrorKind.INVALID_REQUEST, "rejected"),
-        (401, ErrorKind.UNAUTHORIZED, "TURNFOLD_API_KEY"),
+        (401, ErrorKind.UNAUTHORIZED, "API key"),
         (402, ErrorKind.QUOTA, "credit"),
         (403, ErrorKind.FORBIDDEN, "the-model"),
         (404, ErrorKind.NOT_FOUND, "the-model"),
@@ -77,7 +82,7 @@ async def test_a_status_is_a_kind_and_is_asked_once(protocol: str, status: int, 
         ({"Retry_After": "20"}, 20_000),
         ({"Retry_After": "1.5"}, 1_500),
         ({"Retry_After": "0"}, 0),
-        ({"Retry_After_Ms": "250", "Retry_After": "20"}, 250),
+        ({"Retry_After_Ms": "250", "Retry_After": "20"}, 20_000),
         ({"Retry_After": "soon"}, None),
         ({"X_RateLimit_Reset": "7"}, 7_000),
         ({"X_RateLimit_Reset_Requests": "1m2s", "X_RateLimit_Remaining_Requests": "0"}, 62_000),
@@ -147,9 +152,7 @@ async def test_a_redirect_is_not_followed(protocol: str) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize(
-    ("status", "kind"), [("200 OK", ErrorKind.PROTOCOL), ("502 Bad Gateway", ErrorKind.UNAVAILABLE)]
-)
+@pytest.mark.parametrize(("status", "kind"), [("200 OK", NO_STREAM), ("502 Bad Gateway", ErrorKind.UNAVAILABLE)])
 @in_real_time
 async def test_a_web_page_is_no_answer_and_is_not_quoted(protocol: str, status: str, kind: ErrorKind) -> None:
     page = b"<!doctype html><html><body>Log in to the hotel network</body></html>"
@@ -158,18 +161,70 @@ async def test_a_web_page_is_no_answer_and_is_not_quoted(protocol: str, status: 
     assert "hotel" not in error.message
 
 
-@in_real_time
-async def test_an_answer_that_is_not_streamed_is_no_answer() -> None:
-    error = await failure_of(says("200 OK", b'{"choices": []}', Content_Type="application/json"))
-    assert error.kind == ErrorKind.PROTOCOL
-    assert "stream" in error.message
+HTML = b"<!doctype html>\n<p>data: none</p>\n"
 
 
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize(
+    ("media", "page"),
+    [
+        ("application/json", b'{"choices": []}'),
+        ("application/json", b"null"),
+        ("application/vnd.api+json", b"{}"),
+        ("text/json", b"{}"),
+        ("text/plain", b"hi"),
+        ("text/plain", b'{\n\n"choices": []}\n'),
+        ("text/plain", HTML),
+        ("text/event-stream", HTML),
+        ("application/octet-stream", HTML),
+        ("application/xhtml+xml", HTML),
+        ("application/xml", HTML),
+    ],
+)
 @in_real_time
-async def test_an_error_report_with_a_status_of_success_is_an_error() -> None:
+async def test_an_answer_that_is_not_streamed_is_no_answer(protocol: str, media: str, page: bytes) -> None:
+    """Whatever it says it is: that the address is wrong does not pass, and asking again would not help."""
+    error = await failure_of(says("200 OK", page, Content_Type=media), protocol)
+    assert error.kind is NO_STREAM
+    assert "instead of a stream" in error.message
+    assert "check the base URL" in error.message
+
+
+@pytest.mark.parametrize("media", ["application/json", "application/problem+json", "text/plain", "text/event-stream"])
+@in_real_time
+async def test_an_error_report_with_a_status_of_success_is_an_error(media: str) -> None:
     page = b'{"error": {"message": "Overloaded", "type": "overloaded_error"}}'
-    error = await failure_of(says("200 OK", page, Content_Type="application/json"))
+    error = await failure_of(says("200 OK", page, Content_Type=media))
     assert (error.kind, error.code) == (ErrorKind.UNAVAILABLE, "overloaded_error")
+
+
+@pytest.mark.parametrize("media", ["text/plain", "application/octet-stream", "text/event-stream"])
+@pytest.mark.parametrize("body", [b"", b": ping\n\n", b"retry: 1\n\n"])
+@in_real_time
+async def test_a_stream_without_any_event_broke_off(media: str, body: bytes) -> None:
+    error = await failure_of(says("200 OK", body, Content_Type=media))
+    assert error.kind is ErrorKind.NETWORK
+    assert "broke off" in error.message
+
+
+@in_real_time
+async def test_a_stream_that_had_an_event_broke_off_whatever_its_last_line_is() -> None:
+    """Of a signature of some proxy's, or of a page in the middle of an answer."""
+    _, body, _ = stream_of("openai-chat/plain")
+    begun = body[: body.index(b"\n\n") + 2]
+    error = await failure_of(says("200 OK", begun + b"<html>\n", Content_Type="text/event-stream"))
+    assert error.kind is ErrorKind.NETWORK
+    assert "broke off" in error.message
+
+
+@pytest.mark.parametrize("media", ["", "text/plain", "application/octet-stream"])
+@in_real_time
+async def test_a_stream_by_another_name_is_a_stream(media: str) -> None:
+    """Of a foreign line behind its events too: some servers end with one."""
+    _, body, expected = stream_of("openai-chat/done-missing")
+    answer = says("200 OK", body + b"<!-- bye -->\n", **({"Content_Type": media} if media else {}))
+    async with serving(answer) as server, model_at(server) as model:
+        assert answer_of(await ask(model)) == expected
 
 
 @in_real_time
@@ -314,12 +369,65 @@ async def test_usage_is_not_waited_for_long_once_the_answer_is_complete(monkeypa
         assert isinstance((await ask(model))[-1], StreamFinished)
 
 
-@pytest.mark.parametrize("name", ["openai-chat/plain", "anthropic-messages/plain"])
+def pinging(begun: bytes, ping: bytes) -> Answer:
+    """A beginning, and then signs of life for as long as the client is there."""
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        await streams([begun], ends=False)(Open(stream), asked)
+        while True:
+            await trio.sleep(0.02)
+            await stream.send_all(b"%x\r\n%b\r\n" % (len(ping), ping))
+
+    return answer
+
+
+@pytest.mark.parametrize("ping", [b": ping\n\n", b"event: ping\ndata: {}\n\n"])
+@in_real_time
+async def test_signs_of_life_do_not_keep_a_complete_answer_waiting(
+    ping: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may follow the marker has its time once, not from piece to piece."""
+    monkeypatch.setattr(exchange, "GRACE_S", 0.1)
+    _, body, expected = stream_of("openai-chat/done-missing")
+    async with serving(pinging(body, ping)) as server, model_at(server) as model:
+        with trio.fail_after(5):
+            assert answer_of(await ask(model)) == expected
+
+
+@pytest.mark.parametrize("begun", [b"", b'data: {"id": "1", "choices": [{"delta": {"content": "hi"}}]}\n\n'])
+@pytest.mark.parametrize("ping", [b": OPENROUTER PROCESSING\n\n", b"event: ping\ndata: {}\n\n"])
+@in_real_time
+async def test_signs_of_life_keep_an_answer_alive_but_not_for_ever(begun: bytes, ping: bytes) -> None:
+    """As long as a request may wait for its turn, ``queue_s``; that is longer than silence may last."""
+    began = trio.current_time()
+    patience = Patience(stall_s=0.2, queue_s=0.6)
+    error = await failure_of(pinging(begun or ping, ping), patience=patience)
+    assert error.kind is ErrorKind.TIMEOUT
+    assert "sent nothing for 0.6 s but signs of life" in error.message
+    assert trio.current_time() - began >= 0.6
+
+
+@in_real_time
+async def test_an_event_renews_the_patience() -> None:
+    _, body, expected = stream_of("openai-chat/plain")
+    pieces = re.findall(rb".+?\n\n", body, re.DOTALL)
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        await streams([], ends=False)(Open(stream), asked)
+        for piece in pieces:
+            await trio.sleep(0.3 / len(pieces))
+            await stream.send_all(b"%x\r\n%b\r\n" % (len(piece), piece))
+
+    async with serving(answer) as server, model_at(server, patience=Patience(stall_s=0.25, queue_s=0.2)) as model:
+        assert answer_of(await ask(model)) == expected
+
+
+@pytest.mark.parametrize("name", ["openai-chat/plain", "openai-responses/plain", "anthropic-messages/plain"])
 @in_real_time
 async def test_a_server_that_keeps_the_connection_open_is_not_waited_for(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After ``[DONE]`` or ``message_stop`` nothing of interest can follow."""
+    """After ``[DONE]``, ``response.completed`` or ``message_stop`` nothing of interest can follow."""
     monkeypatch.setattr(exchange, "GRACE_S", 3_600)
     protocol, body, expected = stream_of(name)
 

@@ -1,18 +1,22 @@
 """Making a model: what is asked for, what is checked, and what an error may say."""
 
+import inspect
 import traceback
 from typing import Any
 
 import pytest
 from turnfold.adapters.models import VENDORS, ConfigError, Patience, RemoteModel, make_model
 from turnfold.adapters.models.config import base_url_for
+from turnfold.adapters.models.factory import LEVELS
 
 SECRET = "hunter2-secret"
 
 
-def error_of(*args: Any, **options: Any) -> str:
+def error_of(*args: Any, about: str | None = None, **options: Any) -> str:
+    """The error of making a model so, which is about this parameter, and tells nothing that must not be told."""
     with pytest.raises(ConfigError) as caught:
         make_model(*args, **options)
+    assert about is None or caught.value.about == about
     chain = "".join(traceback.format_exception(caught.value)[-1:]) + repr(caught.value)
     causes: list[BaseException | None] = [caught.value.__cause__, caught.value.__context__]
     assert SECRET not in chain + repr(causes)
@@ -30,9 +34,9 @@ def test_an_unknown_brand_is_told_the_known_ones() -> None:
 @pytest.mark.parametrize("brand", ["openai", "anthropic"])
 @pytest.mark.parametrize("key", [None, "", "  \n"])
 def test_a_missing_key_names_where_to_put_it(brand: str, key: str | None) -> None:
-    text = error_of(brand, "m", api_key=key)
+    text = error_of(brand, "m", api_key=key, about="api_key")
     assert brand in text
-    assert "TURNFOLD_API_KEY" in text
+    assert text.endswith("say api_key=...")
 
 
 @pytest.mark.parametrize("brand", ["ollama", "openai_compatible"])
@@ -42,7 +46,7 @@ def test_some_brands_need_no_key(brand: str) -> None:
 
 @pytest.mark.parametrize("key", [SECRET + "\n" + SECRET, SECRET + "\u00e9", "two " + SECRET])
 def test_a_key_that_no_header_can_hold_is_refused_without_repeating_it(key: str) -> None:
-    assert "TURNFOLD_API_KEY" in error_of("openai", "m", api_key=key)
+    assert "characters that no key has" in error_of("openai", "m", api_key=key, about="api_key")
 
 
 def test_white_space_around_a_key_is_not_part_of_it() -> None:
@@ -51,7 +55,7 @@ def test_white_space_around_a_key_is_not_part_of_it() -> None:
 
 @pytest.mark.parametrize("model", ["", "  "])
 def test_a_missing_model_is_asked_for(model: str) -> None:
-    assert "which model of openai" in error_of("openai", model, api_key="k")
+    assert "which model of openai" in error_of("openai", model, api_key="k", about="model")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +82,21 @@ def test_a_password_in_the_address_is_refused_without_repeating_it() -> None:
 
 
 def test_a_brand_without_an_address_of_its_own_asks_for_one() -> None:
-    assert "openai_compatible needs a base URL" in error_of("openai_compatible", "m")
+    assert "openai_compatible needs a base URL" in error_of("openai_compatible", "m", about="base_url")
+
+
+@pytest.mark.parametrize("url", ["", "  "])
+def test_an_address_that_was_forgotten_is_not_the_brands_own(url: str) -> None:
+    """A variable that is not set, say: the key would go elsewhere than meant."""
+    text = error_of("openai", "m", url, SECRET, about="base_url")
+    assert "needs a base URL" in text
+    assert text.endswith("or None for openai's own")
+    assert not error_of("openai_compatible", "m", url).endswith("own")
+
+
+@pytest.mark.parametrize("brand", ["openai", "anthropic", "ollama"])
+def test_an_escape_in_an_address_that_is_none_is_refused(brand: str) -> None:
+    assert "must begin an escape" in error_of(brand, "m", "https://x.example/%zz", "k", about="base_url")
 
 
 @pytest.mark.parametrize("url", ["http://example.com/v1", "http://10.0.0.7:8000/v1", "http://localhost.example.com"])
@@ -87,6 +105,7 @@ def test_a_key_does_not_travel_unencrypted_unless_told_so(url: str) -> None:
         text = error_of("openai_compatible", "m", url, **secrets)
         assert "unencrypted" in text
         assert "allow_http" in text
+        assert error_of("openai_compatible", "m", url, about="allow_http", **secrets)
         assert make_model("openai_compatible", "m", url, allow_http=True, **secrets)
     assert make_model("openai_compatible", "m", url)
 
@@ -139,3 +158,112 @@ def test_settings_and_options_are_kept_apart() -> None:
 def test_vendors_are_known_by_their_own_names_and_documented_addresses() -> None:
     assert all(name == vendor.name for name, vendor in VENDORS.items())
     assert all(url.startswith(("https://", "http://localhost")) for v in VENDORS.values() if (url := v.base_url))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says_so"),
+    [
+        ("brand", None, "brand must be a string, not NoneType"),
+        ("model", None, "model must be a string, the model's name, not NoneType"),
+        ("base_url", b"https://x.example", "base_url must be a string, not bytes"),
+        ("protocol", None, "protocol must be a string, not NoneType"),
+        ("gateway", "openai-chat", "gateway must be a Gateway(...), not str"),
+        ("images", "no", "images must be True or False, not str"),
+        ("max_output_tokens", "7", "max_output_tokens must be a whole number, 0 for no limit, not str"),
+        ("max_output_tokens", True, "max_output_tokens must be a whole number, 0 for no limit, not bool"),
+        ("max_output_tokens", 7.0, "max_output_tokens must be a whole number, 0 for no limit, not float"),
+        ("max_output_tokens", -1, "max_output_tokens must not be negative"),
+        ("pauses", -1, "pauses must not be negative"),
+        ("pauses", None, "pauses must be a whole number, not NoneType"),
+        ("patience", 5, "patience must be a Patience(...), not int"),
+        ("allow_http", "false", "allow_http must be True or False, not str"),
+        ("wording", "x", "wording must be a Wording(...), not str"),
+        ("headers", ["X: 1"], "headers must be a mapping from names to strings, not list"),
+        ("headers", {"X": 3}, "the header X must be a string, not int"),
+        ("headers", {"X": None}, "the header X must be a string, not NoneType"),
+        ("headers", {3: "x"}, "a header has a name that no header has"),
+        ("headers", {f"X {SECRET}": "x"}, "a header has a name that no header has"),
+        ("headers", {"X": f"{SECRET}\n"}, "the header X has characters that cannot be sent"),
+        ("headers", {"X": f"{SECRET}\u00e9"}, "the header X has characters that cannot be sent"),
+        ("reasoning", True, "reasoning must be one of off, minimal, low, medium, high, xhigh, max, not True"),
+        ("reasoning", 3, "reasoning must be one of off, minimal, low, medium, high, xhigh, max, not 3"),
+        ("reasoning", "hgih", "not 'hgih'; did you mean high?"),
+        ("reasoning", "none", "not 'none'"),
+    ],
+)
+def test_what_is_of_the_wrong_kind_is_refused_when_a_model_is_made(name: str, value: Any, says_so: str) -> None:
+    given = {"brand": "openai", "model": "m", "api_key": "k-1234", name: value}
+    assert says_so in error_of(about=name, **given)
+
+
+@pytest.mark.parametrize(
+    ("name", "says_so"),
+    [
+        ("url", "base_url="),
+        ("base_uri", "base_url"),
+        ("baseurl", "base_url"),
+        ("api_base", "base_url="),
+        ("endpoint", "base_url="),
+        ("apikey", "api_key"),
+        ("api_keys", "api_key"),
+        ("token", "api_key="),
+        ("timeout", "patience=Patience("),
+        ("max_retries", "Retries"),
+        ("default_headers", "headers="),
+        ("header", "headers"),
+        ("system", "instruction="),
+        ("max_output_token", "max_output_tokens"),
+        ("maxOutputTokens", "max_output_tokens"),
+        ("reasonning", "reasoning"),
+        ("allow_https", "allow_http"),
+        ("gatway", "gateway"),
+        ("patience_s", "patience"),
+        ("stream", "the request's"),
+        ("http_client", "proxies"),
+    ],
+)
+def test_a_name_that_is_not_ours_is_no_member_of_the_body(name: str, says_so: str) -> None:
+    """A mistyped address would send the key to the brand's own."""
+    text = error_of("openai", "m", api_key=SECRET, about=name, **{name: "https://x.example"})
+    assert text.startswith(f"make_model has no parameter {name}: ")
+    assert says_so in text
+
+
+MEMBERS = """
+audio background betas cache_control cached_content cachedContent cache_breakpoints chat_template_kwargs container
+context_management conversation do_sample enable_search enable_thinking format frequency_penalty function_call functions
+generationConfig guided_json image_config include inference_geo keep_alive labels logit_bias logprobs
+max_completion_tokens max_tokens max_tool_calls mcp_servers metadata min_p modalities models n options output_config
+parallel_tool_calls plugins prediction presence_penalty previous_response_id prompt prompt_cache_key prompt_mode
+provider random_seed reasoning_effort reasoning_format reasoning_split repetition_penalty request_id response_format
+route safe_prompt safetySettings safety_identifier search_options search_parameters seed service_tier stop
+stop_sequences store stream_options temperature text think thinking thinking_budget toolConfig tool_choice tools
+top_k top_logprobs top_p transforms truncation usage user verbosity vl_high_resolution_images web_search_options
+"""
+
+
+def test_members_of_bodies_are_not_taken_for_slips() -> None:
+    given: dict[str, Any] = dict.fromkeys(MEMBERS.split(), "x")
+    assert make_model("openai", "m", api_key="k-1234", **given).config.options == given
+
+
+@pytest.mark.parametrize("level", [*LEVELS, {"effort": "low"}])
+def test_reasoning_is_a_level_or_what_the_body_says(level: Any) -> None:
+    assert make_model("openai", "m", api_key="k-1234", reasoning=level).config.options == {"reasoning": level}
+
+
+@pytest.mark.parametrize("nothing", [None, "", {}])
+def test_nothing_is_said_of_reasoning_where_nobody_asked(nothing: Any) -> None:
+    assert make_model("openai", "m", api_key="k-1234", reasoning=nothing).config.options == {}
+
+
+def test_no_limit_may_be_said_in_two_ways() -> None:
+    for none in (0, None):
+        assert make_model("openai", "m", api_key="k-1234", max_output_tokens=none).config.max_output_tokens == 0
+
+
+def test_every_parameter_is_explained_and_the_help_is_short() -> None:
+    signature = inspect.signature(make_model)
+    assert [name for name in signature.parameters if f"``{name}``" not in (make_model.__doc__ or "")] == []
+    assert "Callable" not in str(signature)
+    assert len(str(signature)) < 700

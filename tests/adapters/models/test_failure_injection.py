@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 import trio
-from turnfold.adapters.models import Patience
+from turnfold.adapters.models import Patience, exchange
+from turnfold.adapters.models.failures import NoStreamError, of_exception
 from turnfold.effects.model import BlockDelta, Delta, StreamFailed
 from turnfold.effects.transcript import ErrorKind
 
-from tests.adapters.models.answers import PROTOCOLS, stream_of
+from tests.adapters.models.answers import PROTOCOLS, config_of, stream_of
 from tests.adapters.models.loopback import (
     Answer,
     Asked,
@@ -33,13 +34,16 @@ from tests.adapters.models.loopback import (
 
 SELF_SIGNED = Path(__file__).with_name("self_signed_for_tests.pem")
 PATIENCE = Patience(connect_s=0.3, headers_s=0.5, stall_s=0.4)
+LATE_PAGES = Patience(connect_s=0.3, headers_s=0.5, stall_s=3.0)
+PAGE_S = 0.6
+NO_STREAM = of_exception(config_of("openai-chat"), NoStreamError(200, {}, b"<html>")).kind
 AT_ONCE = 1.0
 """As long as a failure may take for which nothing has to be waited for, in seconds, on a machine that is busy."""
 
 
-async def timed(server: str, protocol: str) -> tuple[list[Delta], float]:
+async def timed(server: str, protocol: str, patience: Patience = PATIENCE) -> tuple[list[Delta], float]:
     """The deltas of a model's answer, and how long they took."""
-    async with model_at(server, protocol, patience=PATIENCE) as model:
+    async with model_at(server, protocol, patience=patience) as model:
         began = trio.current_time()
         return await ask(model), trio.current_time() - began
 
@@ -131,7 +135,7 @@ async def test_an_answer_in_torn_json_is_a_protocol_failure_with_what_had_come(p
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [("400 X", ErrorKind.INVALID_REQUEST), ("503 X", ErrorKind.UNAVAILABLE), ("200 OK", ErrorKind.PROTOCOL)],
+    [("400 X", ErrorKind.INVALID_REQUEST), ("503 X", ErrorKind.UNAVAILABLE), ("200 OK", NO_STREAM)],
 )
 @in_real_time
 async def test_a_torn_page_is_told_by_its_status(protocol: str, status: str, kind: ErrorKind) -> None:
@@ -162,6 +166,17 @@ def page_of(status: str, page: bytes, **headers: str) -> Callable[[str], Answer]
     return lambda _: says(status, page, **headers)
 
 
+def stalled_page(status: str, page: bytes, media: str = "application/json") -> Callable[[str], Answer]:
+    """A page of which only the beginning comes."""
+
+    async def answer(stream: trio.SocketStream, asked: Asked) -> None:
+        head = f"HTTP/1.1 {status}\r\nContent-Type: {media}\r\nContent-Length: 900\r\n\r\n"
+        await stream.send_all(head.encode() + page)
+        await trio.sleep_forever()
+
+    return lambda _: answer
+
+
 HTML = b"<!doctype html><h1>Bad gateway</h1>"
 TIMED: dict[str, tuple[Callable[[str], Answer], ErrorKind, float, float]] = {
     "no head": (lambda protocol: silent_after(protocol, -1), ErrorKind.TIMEOUT, 0.5, 0.5 + AT_ONCE),
@@ -172,6 +187,14 @@ TIMED: dict[str, tuple[Callable[[str], Answer], ErrorKind, float, float]] = {
     "503": (page_of("503 X", b"", Retry_After="3600"), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
     "529": (page_of("529 X", b'{"error": {}}'), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
     "html": (page_of("502 X", HTML, Content_Type="text/html"), ErrorKind.UNAVAILABLE, 0.0, AT_ONCE),
+    "stalled 401": (stalled_page("401 X", b""), ErrorKind.UNAUTHORIZED, PAGE_S, PAGE_S + AT_ONCE),
+    "stalled 200": (stalled_page("200 OK", b'{"x"'), NO_STREAM, PAGE_S, PAGE_S + AT_ONCE),
+    "stalled report": (
+        stalled_page("200 OK", b"{", "application/problem+json"),
+        NO_STREAM,
+        PAGE_S,
+        PAGE_S + AT_ONCE,
+    ),
     "redirect": (page_of("302 X", b"", Location="http://127.0.0.1:9/"), ErrorKind.PROTOCOL, 0.0, AT_ONCE),
 }
 
@@ -179,11 +202,15 @@ TIMED: dict[str, tuple[Callable[[str], Answer], ErrorKind, float, float]] = {
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("what", TIMED)
 @in_real_time
-async def test_a_failure_is_told_inside_its_time(protocol: str, what: str) -> None:
-    """No client waits on its own, for a delay that a server asks for or to try again."""
+async def test_a_failure_is_told_inside_its_time(protocol: str, what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No client waits on its own, for a delay that a server asks for or to try again.
+
+    Nor does a page that stalls turn into a server that does not answer: it has a time of its own.
+    """
+    monkeypatch.setattr(exchange, "PAGE_S", PAGE_S)
     answer_for, kind, least, most = TIMED[what]
     async with serving(answer_for(protocol)) as server:
-        deltas, seconds = await timed(server.url, protocol)
+        deltas, seconds = await timed(server.url, protocol, PATIENCE if least < PAGE_S else LATE_PAGES)
         assert len(server.asked) == 1
     assert isinstance(deltas[-1], StreamFailed)
     assert deltas[-1].error.kind is kind

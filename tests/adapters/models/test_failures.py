@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import trio
+from turnfold.adapters.models import Stage, stage_of
 from turnfold.adapters.models.failures import NoStreamError, of_exception, of_page, of_report, of_status
 from turnfold.effects.transcript import ErrorKind, ModelError
-from turnfold.effects.transcript.waiting import retry_after_ms
 
 from tests.adapters.models.answers import config_of
+from tests.effects.told import ABOUT_REPORTS, DELAYS, FULL, NOW, REPORTS, behind
 
 CONFIG = config_of("openai-chat", headers={"X-Token": "Bearer header-secret"}, query={"token": "query-secret"})
 
@@ -32,28 +33,18 @@ def raised(error: BaseException, *causes: BaseException) -> ModelError:
 # --- what providers say
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "prompt is too long: 211000 tokens > 200000 maximum",
-        "Input is too long for requested model.",
-        "Your input exceeds the context window of this model.",
-        "The input token count (1196265) exceeds the maximum number of tokens allowed (1048575).",
-        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
-        "Please reduce the length of the messages or completion.",
-        "This endpoint's maximum context length is 128000 tokens.",
-        "the request exceeds the available context size. try increasing the context size",
-        "tokens to keep from the initial prompt is greater than the context length",
-        "invalid params, context window exceeds limit (2013)",
-        "Your request exceeded model token limit: 262144",
-        "Prompt contains 40000 tokens and is too large for model with 32768 maximum context length",
-        "context_length_exceeded",
-        "Too many tokens in the request",
-    ],
-)
+@pytest.mark.parametrize("said", FULL.values(), ids=FULL)
 def test_a_full_context_is_known_by_what_providers_say(said: str) -> None:
     assert status(400, said).kind == ErrorKind.OVERFLOW
     assert of_report(CONFIG, {"error": {"type": "invalid_request_error", "message": said}}).kind == ErrorKind.OVERFLOW
+
+
+@pytest.mark.parametrize(("who", "code", "page", "kind", "named"), REPORTS, ids=ABOUT_REPORTS)
+def test_what_vendors_report(who: str, code: int, page: dict[str, Any], kind: ErrorKind, named: str | None) -> None:
+    """A report that comes in place of an answer is a kind as well, whatever its status would have been."""
+    error = status(code, json.dumps(page)) if code not in (0, 200) else of_page(CONFIG, json.dumps(page).encode())
+    assert error.kind == kind
+    assert named in (None, error.code)
 
 
 @pytest.mark.parametrize(
@@ -161,25 +152,32 @@ def test_a_page_in_place_of_a_stream_points_at_the_base_url() -> None:
         assert "base URL" in error.message
 
 
+@pytest.mark.parametrize(("headers", "wait_ms"), DELAYS)
+def test_the_delay_that_a_server_asks_for(headers: dict[str, str], wait_ms: int | None) -> None:
+    assert of_status(CONFIG, 429, headers, b"no", NOW).retry_after_ms == wait_ms
+
+
 @pytest.mark.parametrize(
-    ("headers", "wait_ms"),
+    ("code", "stage"),
     [
-        ({"retry-after-ms": "1500.4"}, 1_500),
-        ({"retry-after-ms": "-1"}, 0),
-        ({"retry-after-ms": "x", "retry-after": "2"}, 2_000),
-        ({"retry-after": "0.25"}, 250),
-        ({"retry-after": "-5"}, 0),
-        ({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 50_000),
-        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "1e999"}, None),
-        ({"retry-after": "Thu, 99 Foo 1970"}, None),
-        ({"retry-after": ""}, None),
-        ({}, None),
+        (401, Stage.AUTHENTICATE),
+        (403, Stage.AUTHORIZE),
+        (404, Stage.CAPABILITY),
+        (408, Stage.CONNECT),
+        (504, Stage.CONNECT),
+        (429, Stage.CAPABILITY),
+        (500, Stage.CONNECT),
+        (503, Stage.CONNECT),
+        (529, Stage.CONNECT),
+        (302, Stage.CAPABILITY),
+        (400, Stage.CAPABILITY),
+        (402, Stage.CAPABILITY),
+        (409, Stage.CAPABILITY),
+        (422, Stage.CAPABILITY),
     ],
 )
-def test_the_delay_that_a_server_asks_for(headers: dict[str, str], wait_ms: int | None) -> None:
-    assert retry_after_ms(headers, now=10.0) == wait_ms
+def test_a_failed_call_came_to_a_stage(code: int, stage: Stage) -> None:
+    assert stage_of(status(code, "no")) == stage
 
 
 # --- what clients raise
@@ -253,6 +251,8 @@ def test_a_secret_that_a_provider_repeats_is_struck_out(secret: str) -> None:
         status(401, f"no: {secret}!", {"x-request-id": secret}),
         status(400, f'{{"error": {{"message": "no: {secret}!", "code": "{secret}"}}}}'),
         of_report(CONFIG, {"error": f"no: {secret}!"}, request_id=secret),
+        status(400, json.dumps(behind({"error": {"message": f"no: {secret}!", "code": secret}}))),
+        status(400, json.dumps(behind(f"no: {secret}!"))),
     ):
         assert secret not in repr(error)
         assert "no: ***!" in error.message
@@ -264,3 +264,4 @@ def test_other_peoples_text_is_one_short_printable_line() -> None:
     assert "a b" in message
     assert len(message) < 400
     message.encode()
+    assert len(status(400, json.dumps(behind("c" * 5_000))).message) < 400

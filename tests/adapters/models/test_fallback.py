@@ -1,8 +1,9 @@
 """A list of models, each of which answers where the one before cannot."""
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, cast
 
+import anyio
 import pytest
 import trio
 import trio.testing
@@ -12,6 +13,7 @@ from turnfold.adapters.models import (
     Reply,
     Retries,
     ScriptedModel,
+    ScriptExhaustedError,
     Tried,
     fail,
     make_model,
@@ -197,7 +199,27 @@ def test_what_was_given_up_is_counted_and_observed() -> None:
     assert told == [
         Tried(0, 0, Usage(7, output=2), down),
         Tried(0, 1, Usage(7, output=2), down),
-        Tried(1, 0, Usage(1), None),
+        Tried(1, 0, Usage(1), None, "p", "two"),
+    ]
+
+
+def test_each_attempt_tells_whose_tokens_it_used() -> None:
+    """What a model said it was comes first; a model of ours tells even if it never answered, and what was chosen."""
+    told: list[Tried] = []
+    lost = raw(Started("a", "other", "swapped"), UsageReported(Usage(7))) + DOWN
+    silent = make_model("openai", "one", api_key="k-1234")
+
+    async def refused(request: ModelRequest) -> AsyncIterator[Delta]:
+        yield StreamFailed(ModelError(ErrorKind.INVALID_REQUEST, "wrong"))
+
+    cast("Any", silent).stream = refused
+    models = [silent, candidate("two", lost), candidate("three", "hello")]
+    request = replace(REQUEST, model=ModelChoice("chosen", "openai"), options={"api_key": "no key at all"})
+    asked(FallbackModel(models, ONCE, observe=told.append), request)
+    assert [(each.provider, each.model, each.usage) for each in told] == [
+        ("openai", "chosen", Usage()),
+        ("other", "swapped", Usage(7)),
+        ("p", "three", Usage(1)),
     ]
 
 
@@ -303,6 +325,17 @@ def test_a_key_goes_on_only_to_the_same_vendor_at_the_same_address(brand: str, u
     assert ["api_key" in request.options for request in seen] == [True, goes_on]
 
 
+def test_the_same_rules_go_around_other_ports() -> None:
+    told: list[Tried] = []
+    model = FallbackModel([candidate("one"), candidate("two")], retries=1, observe=told.append, chance=lambda: 1.0)
+    others = iter([candidate("three", DOWN, DOWN), candidate("four", "hello")])
+    deltas, seconds = asked(model.around(lambda _: next(others)))
+    assert (said(deltas), seconds) == ("hello", pytest.approx(0.5))
+    assert [each.candidate for each in told] == [0, 0, 1]
+    with pytest.raises(ScriptExhaustedError):
+        asked(model)
+
+
 def test_the_id_of_a_call_is_the_same_for_whoever_is_asked() -> None:
     """TestModelCallID: a port sees the id of the caller, whose records of the call can carry it; it may be empty."""
     for id in ("call-1", ""):
@@ -311,9 +344,19 @@ def test_the_id_of_a_call_is_the_same_for_whoever_is_asked() -> None:
         assert [request.model_call_id for request in (*one.requests, *two.requests)] == [id, id]
 
 
+@pytest.mark.parametrize("backend", ["trio", "asyncio"])
+def test_any_framework_that_the_candidates_run_on_will_do(backend: str) -> None:
+    one, two = candidate("one", DOWN, DOWN), candidate("two", "hello")
+    deltas = anyio.run(deltas_of, FallbackModel([one, two], Retries(1, 0)), backend=backend)
+    assert said(deltas) == "hello"
+    assert len(one.requests) == 2
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ConfigError, match="at least one"):
         FallbackModel([])
+    with pytest.raises(ConfigError, match=r"number 2 .* is a str and no model"):
+        FallbackModel([candidate("one"), cast("Any", "openai")])
     with pytest.raises(ConfigError, match="negative"):
         Retries(-1)
     assert repr(FallbackModel([candidate("one")])) == "FallbackModel(1 candidates)"

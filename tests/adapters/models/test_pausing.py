@@ -101,6 +101,16 @@ async def test_a_pause_that_said_nothing_or_that_left_a_call_open_is_an_end() ->
             [{"type": "text_delta", "text": "a"}, {"type": "citations_delta", "citation": {}}],
             {"type": "text", "text": "a"},
         ),
+        (
+            {"type": "text", "text": "", "citations": []},
+            [
+                {"type": "text_delta", "text": "a"},
+                {"type": "citations_delta", "citation": {"type": "char_location", "file_id": "f"}},
+                {"type": "text_delta", "text": "b"},
+                {"type": "citations_delta", "citation": {"type": "page_location"}},
+            ],
+            {"type": "text", "text": "ab", "citations": [{"type": "char_location"}, {"type": "page_location"}]},
+        ),
         ({"type": "text", "text": " "}, [], {}),
         ({"type": "new", "x": 1}, [{"type": "new_delta"}], {}),
         ({"x": 1}, [], {}),

@@ -14,7 +14,7 @@ from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import Message
 
 from tests.adapters.models.answers import BRANDS, PROTOCOLS, config_of
-from tests.adapters.models.transcripts import TEXTS, TOOLS, check, messages
+from tests.adapters.models.transcripts import TEXTS, TOOLS, check, transcripts
 
 
 def body_of(config: ModelConfig, context: list[Message], **members: Any) -> dict[str, Any]:
@@ -22,10 +22,10 @@ def body_of(config: ModelConfig, context: list[Message], **members: Any) -> dict
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_any_transcript_gives_a_request_that_passes_the_protocols_own_rules(protocol: str, data: st.DataObject) -> None:
-    context = data.draw(st.lists(messages(protocol), max_size=10))
+    context = data.draw(transcripts(protocol))
     instruction, notice, tools = data.draw(TEXTS), data.draw(TEXTS), data.draw(TOOLS)
     images = data.draw(st.booleans())
     config = config_of(protocol, images=images)
@@ -36,7 +36,7 @@ def test_any_transcript_gives_a_request_that_passes_the_protocols_own_rules(prot
 @settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_the_same_transcript_gives_the_same_request_and_stays_as_it_was(protocol: str, data: st.DataObject) -> None:
-    context = data.draw(st.lists(messages(protocol), max_size=8))
+    context = data.draw(transcripts(protocol))
     before = list(map(repr, context))
     config = config_of(protocol)
     assert body_of(config, context) == body_of(config, context)
@@ -51,9 +51,9 @@ def test_so_it_is_for_brands_with_rules_of_their_own(brand: str, data: st.DataOb
     vendor = vendor_of(brand, protocol)
     assert vendor is not None
     config = ModelConfig(vendor=vendor, model="gemini-2.5-flash", base_url="https://x.example")
-    body = body_of(config, data.draw(st.lists(messages(protocol), max_size=8)))
-    if protocol != "gemini-generate":  # older ones need no signatures
-        check(protocol, body)
+    context = data.draw(transcripts(protocol, brand, config.model))
+    body = body_of(config, context)
+    check(protocol, body, ids="[a-zA-Z0-9]{9}" if brand == "mistral" else "", latest=protocol != "gemini-generate")
     if brand == "mistral":
         roles = [message["role"] for message in body["messages"]]
         assert ("tool", "user") not in pairwise(roles)

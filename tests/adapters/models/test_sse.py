@@ -83,3 +83,20 @@ def test_an_event_that_does_not_end_is_given_up(piece: bytes, monkeypatch: pytes
 def test_many_small_events_are_not_one_large_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sse, "MAX_EVENT_BYTES", 100)
     assert len(decoded(*[b"data: 1234567890\n\n"] * 50)) == 50
+
+
+@pytest.mark.parametrize(
+    ("body", "foreign"),
+    [
+        (b"data: a\n\n", False),
+        (b"\xef\xbb\xbf: comment\nid: 7\nretry: 5\nevent: x\ndata\n\n", False),
+        (b"<html>\n", True),
+        (b'{"error": {"message": "data: no"}}', True),
+        (b"data: a\n\nother: x\n", True),
+    ],
+)
+def test_lines_that_no_stream_has_are_noticed(body: bytes, foreign: bool) -> None:
+    decoder = EventDecoder()
+    decoder.feed(body)
+    decoder.flush()
+    assert decoder.foreign is foreign

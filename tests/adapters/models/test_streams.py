@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from turnfold.adapters.models.openai_chat import usage_of
+from turnfold.adapters.models.openai_usage import chat_usage
 from turnfold.effects.model import Started, StreamFailed
 from turnfold.effects.transcript import Usage
 
@@ -55,9 +55,9 @@ def test_an_answer_says_who_gave_it(protocol: str) -> None:
 
 
 def test_counts_that_contradict_each_other_never_make_a_negative_number() -> None:
-    usage = usage_of({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 9}})
+    usage = chat_usage({"prompt_tokens": 5, "prompt_tokens_details": {"cached_tokens": 9, "cache_write_tokens": 9}})
     assert usage == Usage(input=0, cache_read=5)
-    assert usage_of({"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 9}}).reasoning == 1
+    assert chat_usage({"completion_tokens": 1, "completion_tokens_details": {"reasoning_tokens": 9}}).reasoning == 1
 
 
 def test_an_index_that_a_provider_tool_had_may_be_used_again() -> None:

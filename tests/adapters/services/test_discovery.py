@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import trio
-from turnfold.adapters.services import ListedModel, ModelType, ServiceError, UnsupportedError, discover
+from turnfold.adapters.services import ListedModel, ModelType, ServiceError, Stage, UnsupportedError, discover
 from turnfold.adapters.services.listed import details_of, reader_for
 from turnfold.effects.transcript import ErrorKind
 
@@ -118,12 +118,13 @@ async def test_a_compatible_server_lists_ids_in_its_order() -> None:
 
 
 @in_real_time
-async def test_a_brand_without_a_list_is_unsupported() -> None:
+async def test_a_brand_that_nobody_knows_is_unsupported() -> None:
     """TestDiscovery: ErrUnsupported."""
     async with service(routed()) as here:
-        with pytest.raises(UnsupportedError, match="acme"):
-            await discover(here.client, "acme", here.at())
+        with pytest.raises(UnsupportedError, match="unknown brand 'opnai'; known are openai, ") as failed:
+            await discover(here.client, "opnai", here.at())
         assert here.server.connections == 0
+    assert (failed.value.kind, failed.value.stage) == (ErrorKind.INVALID_CONFIG, Stage.CAPABILITY)
 
 
 @pytest.mark.parametrize("brand", ["openai", "openrouter", "google", "alibaba"])

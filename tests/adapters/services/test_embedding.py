@@ -41,6 +41,7 @@ async def test_a_vector_of_another_length_is_no_failure_of_the_call() -> None:
         with pytest.raises(DimensionMismatchError) as failed:
             await embed(here.client, here.at(), "embed-1", TEXTS, dimension=3)
         assert (failed.value.got, failed.value.wanted) == (2, 3)
+        assert (failed.value.kind, failed.value.stage) == (ErrorKind.INVALID_REQUEST, Stage.CAPABILITY)
         assert not isinstance(failed.value, ServiceError)
         assert len(here.server.asked) == 1
 
@@ -67,11 +68,6 @@ async def test_no_texts_ask_nobody() -> None:
         found = await embed(here.client, here.at(), "embed-1", [], dimension=3)
         assert here.server.connections == 0
     assert (found.vectors, found.input_tokens) == ((), 0)
-
-
-async def test_a_batch_is_not_empty() -> None:
-    with pytest.raises(ValueError, match="batch_size"):
-        await embed(None, None, "embed-1", TEXTS, batch_size=0)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

@@ -6,28 +6,26 @@ import logging
 import socket
 import struct
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 import trio
 from turnfold.adapters.services import (
-    Endpoint,
     ServiceClient,
     ServiceError,
     Stage,
-    discover,
-    embed,
     endpoint_at,
     probe,
-    rerank,
 )
 from turnfold.adapters.services.client import Query
+from turnfold.adapters.services.failures import of_status, of_success
 from turnfold.effects.transcript import ErrorKind
 
 from tests.adapters.models.loopback import KEY, Answer, Asked, free_port, in_real_time, says, serving
-from tests.adapters.services.world import assert_no_secret, routed, service
+from tests.adapters.services.world import CALLS, assert_no_secret, routed, service
+from tests.effects.told import ABOUT_REPORTS, DELAYS, NOW, REPORTS, behind
 
+ENDPOINT = endpoint_at("https://example.com?token=query-secret", KEY)
 JSON = {"Content_Type": "application/json"}
 
 
@@ -70,20 +68,31 @@ async def test_a_status_is_a_kind_at_a_stage(status: int, kind: ErrorKind, stage
     assert str(failed).endswith("no, not with *** really")
 
 
-@pytest.mark.parametrize(
-    ("headers", "wait_ms"),
-    [
-        ({"Retry_After": "20"}, 20_000),
-        ({"Retry_After_Ms": "250", "Retry_After": "20"}, 250),
-        ({"X_RateLimit_Reset_Requests": "1m2s", "X_RateLimit_Remaining_Requests": "0"}, 62_000),
-        ({"X_RateLimit_Reset_Tokens": "60ms"}, 60),
-        ({}, None),
-    ],
-)
-@in_real_time
-async def test_a_rate_limit_tells_how_long_to_wait(headers: dict[str, str], wait_ms: int | None) -> None:
-    failed = await failing(says("429 Too Many Requests", b"slow down", **headers))
+@pytest.mark.parametrize(("headers", "wait_ms"), DELAYS)
+def test_a_rate_limit_tells_how_long_to_wait(
+    headers: dict[str, str], wait_ms: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: NOW)
+    failed = of_status(ENDPOINT, 429, headers, b"slow down")
     assert (failed.kind, failed.error.retry_after_ms) == (ErrorKind.RATE_LIMITED, wait_ms)
+
+
+@pytest.mark.parametrize(("who", "status", "page", "kind", "code"), REPORTS, ids=ABOUT_REPORTS)
+def test_what_vendors_report(who: str, status: int, page: dict[str, Any], kind: ErrorKind, code: str | None) -> None:
+    text = json.dumps(page).encode()
+    failed = of_status(ENDPOINT, status, {}, text) if status not in (0, 200) else of_success(ENDPOINT, text)
+    assert failed is not None
+    assert failed.kind == kind
+    assert code in (None, failed.error.code)
+    assert_no_secret(failed)
+
+
+@pytest.mark.parametrize("said", [f"no: {KEY}!", "no: query-secret!"])
+def test_what_a_server_behind_repeats_is_told_without_secrets(said: str) -> None:
+    for page in (behind(said), behind({"error": {"message": said, "code": said}})):
+        failed = of_status(ENDPOINT, 400, {}, json.dumps(page).encode())
+        assert_no_secret(failed)
+        assert str(failed).endswith("Provider returned error (Acme): no: ***!")
 
 
 @in_real_time
@@ -156,16 +165,6 @@ async def test_an_answer_may_not_be_too_long_but_an_error_page_is_told_by_its_st
     assert len(str(failed.value)) < 700
 
 
-Call = Callable[[ServiceClient, Endpoint], Awaitable[object]]
-CALLS: dict[str, Call] = {
-    "probe": lambda client, endpoint: probe(client, "openai", endpoint),
-    "discover": lambda client, endpoint: discover(client, "openai", endpoint),
-    "ollama": lambda client, endpoint: discover(client, "ollama", endpoint),
-    "embed": lambda client, endpoint: embed(client, endpoint, "m", ["x"]),
-    "rerank": lambda client, endpoint: rerank(client, endpoint, "m", "q", ["x"]),
-}
-
-
 @pytest.mark.parametrize("name", CALLS)
 @in_real_time
 async def test_a_redirect_is_not_followed(name: str) -> None:
@@ -173,7 +172,7 @@ async def test_a_redirect_is_not_followed(name: str) -> None:
     async with serving(says("200 OK", b"{}")) as elsewhere:
         async with service(says("302 Found", Location=f"{elsewhere.url}/?token=secret")) as here:
             with pytest.raises(ServiceError, match="redirects are not followed") as failed:
-                await CALLS[name](here.client, here.at())
+                await CALLS[name](here.client, here.at(), 9.0)
         assert elsewhere.connections == 0
     assert (failed.value.kind, failed.value.status) == (ErrorKind.PROTOCOL, 302)
     assert_no_secret(failed)
@@ -266,14 +265,18 @@ async def test_a_server_that_speaks_no_tls_is_a_tls_failure() -> None:
 
 
 @in_real_time
-async def test_a_client_goes_on_after_failures_and_after_it_was_closed() -> None:
+async def test_a_client_goes_on_after_failures_and_is_of_no_use_after_it_was_closed() -> None:
     async with service(routed(models={"data": []})) as here:
         with pytest.raises(ServiceError):
             await probe(here.client, "google", here.at())
         await probe(here.client, "openai", here.at())
         assert here.server.connections == 1
         await here.client.aclose()
-        await probe(here.client, "openai", here.at())
+        await here.client.aclose()
+        with pytest.raises(ServiceError, match="was closed") as failed:
+            await probe(here.client, "openai", here.at())
+        assert here.server.connections == 1
+    assert failed.value.kind == ErrorKind.INVALID_CONFIG
 
 
 @in_real_time

@@ -3,7 +3,9 @@
 from typing import Any
 
 import pytest
-from turnfold.adapters.services import ServiceError, Stage, probe
+from turnfold.adapters.models import VENDORS, vendor_of
+from turnfold.adapters.models.config import base_url_for
+from turnfold.adapters.services import ServiceError, Stage, UnsupportedError, embed, endpoint_for, probe
 from turnfold.adapters.services.brands import listing_of
 from turnfold.effects.transcript import ErrorKind
 
@@ -21,6 +23,7 @@ LIST = {"data": []}
         ("anthropic", "/v1", "/v1/models", LIST),
         ("google", "", "/v1beta/models", {"models": []}),
         ("google", "/v1beta/", "/v1beta/models", {"models": []}),
+        ("google", "/v1beta/openai", "/v1beta/models", {"models": []}),
         ("alibaba", "/compatible-mode/v1", "/api/v1/models", {"success": True, "output": {"models": []}}),
         ("alibaba", "/api/v1", "/api/v1/models", {"success": True, "output": {"models": []}}),
         ("alibaba", "", "/api/v1/models", {"success": True, "output": {"models": []}}),
@@ -96,6 +99,36 @@ async def test_an_unknown_brand_is_not_asked() -> None:
 
 
 def test_every_brand_of_the_models_can_be_probed_and_listed() -> None:
-    from turnfold.adapters.models import VENDORS
+    for brand in VENDORS:
+        assert listing_of(brand).path
 
-    assert [brand for brand in VENDORS if listing_of(brand) is None] == []
+
+def test_the_address_of_a_brand_is_that_of_its_models() -> None:
+    """Where they are asked by the compatible protocol, if the brand speaks it: its other services are there too."""
+    for brand, vendor in VENDORS.items():
+        row = vendor_of(brand, "openai-chat") or vendor
+        if not row.base_url:
+            with pytest.raises(ServiceError, match=f"{brand} needs a base URL"):
+                endpoint_for(brand, KEY)
+            continue
+        endpoint = endpoint_for(brand, f" {KEY} ")
+        assert (endpoint.url, endpoint.name, endpoint.api_key) == (base_url_for(row, None)[0], brand, KEY)
+
+
+def test_an_address_may_be_another_than_the_brands_own() -> None:
+    assert endpoint_for("openai", None, "http://localhost:1/x/").url == "http://localhost:1/x"
+    assert endpoint_for("typesafe", KEY, "http://10.0.0.1", allow_http=True).url == "http://10.0.0.1"
+    with pytest.raises(ServiceError, match="unencrypted"):
+        endpoint_for("openai", KEY, "http://10.0.0.1")
+    with pytest.raises(UnsupportedError, match="unknown brand 'acme'"):
+        endpoint_for("acme", KEY, "https://example.com")
+
+
+@in_real_time
+async def test_a_missing_key_service_says_nothing_of_models() -> None:
+    async with service(routed()) as here:
+        with pytest.raises(ServiceError, match="has nothing at this address; check the base URL") as failed:
+            await probe(here.client, "openrouter", here.at())
+        assert "model" not in str(failed.value)
+        with pytest.raises(ServiceError, match="no model embed-1, or nothing at this address"):
+            await embed(here.client, here.at(), "embed-1", ["x"])

@@ -73,5 +73,15 @@ async def test_no_documents_ask_nobody_and_an_unset_limit_is_not_sent() -> None:
         assert "top_n" not in here.server.asked[0].body
 
 
+@pytest.mark.parametrize(("top_n", "indices"), [(0, [0, 1, 2]), (1, [2]), (2, [0, 2]), (3, [0, 1, 2]), (9, [0, 1, 2])])
+@in_real_time
+async def test_more_scores_than_asked_for_are_cut_to_the_best(top_n: int, indices: list[int]) -> None:
+    """Some services have no limit; the order stays theirs."""
+    given = [{"index": index, "relevance_score": score} for index, score in enumerate((0.5, 0.1, 0.9))]
+    async with service(routed(rerank={"results": given})) as here:
+        found = await rerank(here.client, here.at(), "rank-1", "which?", ["a", "b", "c"], top_n=top_n)
+    assert [score.index for score in found.scores] == indices
+
+
 def test_the_formats_are_called_as_the_vendors_rows_call_them() -> None:
     assert [format.value for format in RerankFormat] == [format.value for format in Rerank]

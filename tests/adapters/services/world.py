@@ -2,16 +2,35 @@
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 import pytest
 import trio
-from turnfold.adapters.services import Endpoint, ServiceClient, ServiceError, endpoint_at
+from turnfold.adapters.services import (
+    Endpoint,
+    ServiceClient,
+    ServiceError,
+    discover,
+    embed,
+    endpoint_at,
+    probe,
+    rerank,
+)
 
 from tests.adapters.models.loopback import KEY, Answer, Asked, Loopback, says, serving
+
+Call = Callable[[ServiceClient, Endpoint, float], Awaitable[object]]
+CALLS: dict[str, Call] = {
+    "probe": lambda client, endpoint, s: probe(client, "openai", endpoint, timeout_s=s),
+    "discover": lambda client, endpoint, s: discover(client, "openai", endpoint, timeout_s=s),
+    "ollama": lambda client, endpoint, s: discover(client, "ollama", endpoint, timeout_s=s),
+    "embed": lambda client, endpoint, s: embed(client, endpoint, "m", ["x"], timeout_s=s),
+    "rerank": lambda client, endpoint, s: rerank(client, endpoint, "m", "q", ["x"], timeout_s=s),
+}
+"""Everything that can be asked, for as many seconds."""
 
 Page = dict[str, Any] | Callable[[Asked], Any]
 

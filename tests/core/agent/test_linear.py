@@ -111,7 +111,7 @@ class TestATurn:
         assert len({count for place in found for count in place}) == 1, found
 
     def test_takes_as_much_memory(self, hooks: frozenset[Hook]) -> None:
-        """Lists grow in leaps, so the least of some turns counts; to copy one list of messages would be a quarter more."""
+        """Lists grow in leaps, so the least of some turns counts; a copy of the messages would be a quarter more."""
         tracemalloc.start()
         try:
             found = [min(place) for place in costs(hooks, bytes_taken)]

@@ -1,7 +1,8 @@
 """A model server on this machine, in a thread of its own: it speaks OpenAI's Chat Completions and says what it is told.
 
 ``reply`` is a function of the request's body and gives what to send, step by step: pieces of text, ``Call``, ``Think``,
-``Pause`` (until ``go_on`` or until the client hangs up), or a ``Status`` instead of an answer.
+``Pause`` (until ``go_on`` or until the client hangs up), ``Length`` (its output limit is reached), ``HangUp`` (the
+connection ends), or a ``Status`` instead of an answer.
 """
 
 import contextlib
@@ -45,7 +46,17 @@ class Status:
     body: dict[str, Any] = attrs.field(factory=dict)
 
 
-Step = str | Call | Think | Pause | Status
+@attrs.frozen
+class Length:
+    """The answer ends because it may not be longer."""
+
+
+@attrs.frozen
+class HangUp:
+    """The answer ends in the middle."""
+
+
+Step = str | Call | Think | Pause | Status | Length | HangUp
 Reply = Callable[[dict[str, Any]], Iterable[Step]]
 
 
@@ -150,8 +161,12 @@ class _Exchange:
             return
         await self._send(h11.Response(status_code=200, headers=[("content-type", "text/event-stream")]))
         for place, step in enumerate(steps):
+            if isinstance(step, HangUp):
+                await self._stream.aclose()
+                return
             await self._step(place, step)
         stop = "tool_calls" if any(isinstance(step, Call) for step in steps) else "stop"
+        stop = "length" if any(isinstance(step, Length) for step in steps) else stop
         usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
         await self._chunk({}, finish_reason=stop)
         await self._event({"id": "r", "choices": [], "usage": usage})

@@ -77,8 +77,7 @@ def test_a_chat_that_cannot_be_set_up_makes_nothing(bare: Cli, arguments: tuple[
     [
         (
             Status(401, {"error": {"message": "Incorrect API key provided: sk-wrong-key"}}),
-            "openai_compatible: the API key was not accepted; check TURNFOLD_API_KEY (401): "
-            "Incorrect API key provided: ***",
+            "openai_compatible: the API key was not accepted (401): Incorrect API key provided: ***",
         ),
         (
             Status(404, {"error": {"message": "no such model"}}),

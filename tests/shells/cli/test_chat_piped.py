@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 
+from turnfold.core.run import Retries
+from turnfold.shells.runtime import Runtime
+
 from tests.shells.cli.conftest import Cli
-from tests.shells.cli.server import Call, Reply, Server, Status, Think, asked, results
+from tests.shells.cli.server import Call, HangUp, Length, Reply, Server, Status, Think, asked, results
 
 KEY_NOT_ACCEPTED = (
-    "turnfold: openai_compatible: the API key was not accepted; check TURNFOLD_API_KEY (401): Incorrect API key "
+    "turnfold: openai_compatible: the API key was not accepted (401): Incorrect API key "
     "provided; the message is kept, and turnfold chat --db DB answers it\n"
 )
 
@@ -77,6 +80,36 @@ def test_what_somebody_else_wrote_passes_a_pipe_as_it_is(bare: Cli, serve: Calla
     assert bare.on_db("chat", stdin="colour?\n").out == "\x1b[31mred\x1b[0m\n"
 
 
+def test_an_answer_that_is_not_complete_says_so(bare: Cli, serve: Callable[[Reply], Server]) -> None:
+    serve(lambda _: ["The beginning", Length()])
+    result = bare.on_db("chat", stdin="tell me\n")
+    assert (result.code, result.out) == (0, "The beginning\n")
+    assert result.err == "  (cut off at the output limit; --max-tokens raises it)\n"
+    shown = bare.on_db("show", "chat-default").out
+    assert shown.endswith("\noutcome  The beginning\n  (cut off at the output limit; --max-tokens raises it)\n")
+
+
+def test_an_answer_that_is_cut_off_before_it_begins_says_what_to_do(
+    bare: Cli, serve: Callable[[Reply], Server]
+) -> None:
+    serve(lambda _: [Length()])
+    result = bare.on_db("chat", stdin="tell me\n")
+    assert (result.code, result.out) == (1, "")
+    assert result.err == (
+        "turnfold: the model reached its output limit before it said anything; --max-tokens raises it; "
+        "the message is kept, and turnfold chat --db DB answers it\n"
+    )
+
+
+def test_an_answer_that_broke_off_is_asked_for_again(bare: Cli, serve: Callable[[Reply], Server]) -> None:
+    replies = iter([["I look.", Call("calculator", {"expression": "1"}), HangUp()], ["Here it is."]])
+    serve(lambda _: next(replies))
+    bare.monkeypatch.setitem(Runtime.run.__kwdefaults__, "retries", Retries(first_ms=1))
+    result = bare.on_db("chat", stdin="tell me\n")
+    assert (result.code, result.out) == (0, "Here it is.\n")
+    assert {*result.err.splitlines()} == {"I look.", "  (the answer broke off; asked again)"}
+
+
 def test_commands_are_messages_like_any_other(cli: Cli) -> None:
     """A pipe has nobody who could mean them otherwise."""
     assert cli.on_db("chat", stdin="/quit\n").out == "You said: /quit (1)\n"
@@ -94,10 +127,21 @@ def test_flags_reach_the_model(cli: Cli, echo: Server) -> None:
 
 
 def test_a_key_on_the_command_line_is_warned_of(cli: Cli) -> None:
-    result = cli.on_db("chat", "--api-key", "sk-from-a-flag", stdin="hi\n")
-    assert result.err == (
-        "turnfold: anybody on this machine can see a key on the command line; set TURNFOLD_API_KEY instead\n"
-    )
+    warning = "turnfold: anybody on this machine can see a key on the command line; set TURNFOLD_API_KEY instead\n"
+    assert cli.on_db("chat", "--api-key", "sk-from-a-flag", stdin="hi\n").err == warning
+    assert cli.on_db("resume", "chat-default", "--api-key", "sk-from-a-flag").err.startswith(warning)
+
+
+def test_a_key_may_travel_unencrypted_only_where_one_says_so_each_time(cli: Cli, echo: Server) -> None:
+    """This address is no name of this machine, and reaches it all the same."""
+    cli.monkeypatch.setenv("TURNFOLD_API_KEY", "sk-mine")
+    cli.monkeypatch.setenv("TURNFOLD_BASE_URL", echo.url.replace("127.0.0.1", "0.0.0.0"))
+    assert cli.on_db("chat", "--allow-http", stdin="one\n").out == "You said: one (1)\n"
+    assert echo.headers[-1]["authorization"] == "Bearer sk-mine"
+    for command in (("chat",), ("resume", "chat-default")):
+        result = cli.on_db(*command, stdin="two\n")
+        assert (result.code, result.out) == (2, "")
+        assert "would travel unencrypted to 0.0.0.0:" in result.err
 
 
 def test_the_setup_is_remembered_but_for_the_key(cli: Cli, echo: Server) -> None:

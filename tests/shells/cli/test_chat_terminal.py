@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.shells.cli.conftest import Cli
-from tests.shells.cli.server import Call, Pause, Reply, Server, Status, Think, asked, results
+from tests.shells.cli.server import Call, Length, Pause, Reply, Server, Status, Think, asked, results
 from tests.shells.cli.terminal import CTRL_C, CTRL_D, Act, at_terminal, plain
 
 Serve = Callable[[Reply], Server]
@@ -24,6 +24,13 @@ def test_an_answer_stands_under_its_question(cli: Cli) -> None:
         "openai_compatible fake-1 · conversation default · /help lists the commands\n"
         "\n> hello\nYou said: hello (1)\n\n> \n"
     )
+
+
+def test_an_answer_that_is_not_complete_says_so(bare: Cli, serve: Serve) -> None:
+    serve(lambda _: ["The beginning", Length()])
+    code, seen = talk(bare, ("> ", "tell me\n"), ("raises it)", None), ("> ", CTRL_D))
+    assert code == 0
+    assert "\nThe beginning\n  (cut off at the output limit; --max-tokens raises it)\n\n> " in plain(seen)
 
 
 def test_text_shows_as_it_arrives(bare: Cli, serve: Serve) -> None:
@@ -126,7 +133,7 @@ def test_retry_asks_again_for_what_failed(bare: Cli, serve: Serve) -> None:
     )
     assert code == 0
     assert (
-        "turnfold: openai_compatible: the API key was not accepted; check TURNFOLD_API_KEY (401): no; the message is "
+        "turnfold: openai_compatible: the API key was not accepted (401): no; the message is "
         "kept, and /retry asks again\n"
     ) in plain(seen)
     assert [body["messages"] for body in server.requests] == [[{"role": "user", "content": "hello"}]] * 2

@@ -2,6 +2,7 @@
 
 import io
 
+from turnfold.effects.clock import Woke
 from turnfold.effects.display import (
     AppendCandidate,
     AppendText,
@@ -15,7 +16,19 @@ from turnfold.effects.display import (
     UpsertBlock,
 )
 from turnfold.effects.journal import Resume
+from turnfold.effects.lifecycle import Publish
+from turnfold.effects.model import (
+    BlockDelta,
+    CallModel,
+    CancelModel,
+    ModelRequest,
+    ModelStreamed,
+    StreamFailed,
+    StreamFinished,
+)
 from turnfold.effects.record import Block, BlockKind, CallStatus, PlanStatus, PlanTask, Standing, ToolCall
+from turnfold.effects.sequence import Seq
+from turnfold.effects.transcript import ErrorKind, ModelError
 from turnfold.shells.cli.render import LiveView, known_blocks
 from turnfold.shells.cli.screen import Screen
 from turnfold.shells.cli.style import PLAIN, Style
@@ -134,6 +147,69 @@ def test_a_second_execution_does_not_repeat_the_first() -> None:
     first = (AppendCandidate("A"), ClearCandidate(), text_block("b", "A", standing=Standing.BROKEN_OFF))
     second = (text_block("b", "A", standing=Standing.BROKEN_OFF), AppendCandidate("B"))
     assert shown(first, second) == "A\n  (broken off here)\nB\n"
+
+
+def asked_again(*failures: ErrorKind, calls: int = 9, style: Style = PLAIN, text: str = "") -> str:
+    """What is shown of attempts that fail so and the one after them; the first ``calls`` show a call before that."""
+    stream = io.StringIO()
+    view = LiveView(Screen(stream, style))
+    view.show(DisplayDelta("s", 0, 1, (AppendCandidate(text),)))
+    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
+    for place, kind in enumerate(failures):
+        shown = call_block(f"b{place}", CallStatus.QUEUED)
+        if place < calls:
+            view.follow(ModelStreamed(0, 1, (BlockDelta(0, "x"),)), (Publish((shown,)),))
+            view.show(DisplayDelta("s", place, place + 1, (shown,)))
+        gone = RemoveBlocks((shown.block.id,))
+        failed = ModelStreamed(0, 1, (StreamFailed(ModelError(kind, "broken")),))
+        view.follow(failed, (Publish((gone,)),) if place < calls else ())
+        view.show(DisplayDelta("s", place, place + 1, (gone,)))
+        view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
+    return stream.getvalue()
+
+
+def test_an_answer_that_broke_off_was_not_superseded() -> None:
+    """Its calls are gone, as those that a newer message came before are; the events tell one from the other."""
+    assert asked_again(ErrorKind.NETWORK) == "  (the answer broke off; asked again)\n"
+    assert asked_again(ErrorKind.NETWORK, ErrorKind.PROTOCOL) == "  (the answer broke off; asked again)\n" * 2
+    assert asked_again(ErrorKind.NETWORK, ErrorKind.RATE_LIMITED, calls=1) == "  (the answer broke off; asked again)\n"
+
+
+def test_calls_that_an_answer_put_together_anew_lost_are_not_told() -> None:
+    stream = io.StringIO()
+    view = LiveView(Screen(stream, PLAIN))
+    operations = (call_block("a", CallStatus.QUEUED), RemoveBlocks(("a",)), call_block("b", CallStatus.RUNNING))
+    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
+    view.follow(ModelStreamed(0, 1, (BlockDelta(0, "x"),)), (Publish(operations),))
+    view.show(DisplayDelta("s", 0, 1, operations))
+    assert stream.getvalue() == "  → look …\n"
+
+
+def test_calls_of_a_complete_answer_are_dropped_for_a_newer_message() -> None:
+    stream = io.StringIO()
+    view = LiveView(Screen(stream, PLAIN))
+    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
+    queued, gone = call_block("a", CallStatus.QUEUED), RemoveBlocks(("a",))
+    view.follow(ModelStreamed(0, 1, (StreamFinished(),)), (Publish((queued,)),))
+    view.show(DisplayDelta("s", 0, 1, (queued,)))
+    view.follow(Woke(0), (Publish((gone,)),))
+    view.show(DisplayDelta("s", 1, 2, (gone,)))
+    assert stream.getvalue() == "  (calls that had not started were dropped: a newer message came first)\n"
+
+
+def test_a_terminal_shows_why_nothing_happens_but_not_amid_a_text() -> None:
+    limited = "  rate limited …\r\x1b[2K  rate limited; asked again …"
+    assert asked_again(ErrorKind.RATE_LIMITED, calls=0, style=MOVES) == limited
+    assert asked_again(ErrorKind.UNAUTHORIZED, calls=0, style=MOVES) == ""
+    assert asked_again(ErrorKind.RATE_LIMITED, calls=0, style=MOVES, text="Once") == "Once"
+
+
+def test_a_model_that_was_not_waited_for_is_said() -> None:
+    stream = io.StringIO()
+    view = LiveView(Screen(stream, MOVES))
+    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
+    view.follow(Woke(1), (CancelModel(1),))
+    assert stream.getvalue() == "  no answer in time …"
 
 
 def test_dropped_calls_and_plans_are_told() -> None:

@@ -47,10 +47,13 @@ def test_what_is_no_terminal_gets_a_line_a_row() -> None:
 def test_all_of_every_vendor_is_shown_at_any_width(bare: Cli, width: int) -> None:
     _, seen = at_terminal(bare.monkeypatch, ["vendors"], [], width=width)
     lines = plain(seen).split("\n")
+    assert "--protocol names another" in " ".join(" ".join(lines).split())
     for vendor in VENDORS.values():
         assert any(line.split()[:1] == [vendor.name] for line in lines)
-        assert not vendor.base_url or any(line.split()[-1:] == [vendor.base_url] for line in lines)
-    assert all(len(line) <= width for line in lines if "//" not in line)
+        assert not vendor.base_url or any(vendor.base_url in line.split() for line in lines)
+        addresses = [line for line in lines if line.startswith(vendor.name) and "//" in line]
+        assert width < 80 or not vendor.base_url or addresses
+    assert all(len(line) <= width for line in lines if width >= 80 or "//" not in line)
 
 
 def test_wrapping_keeps_ids_in_one_piece() -> None:

@@ -113,9 +113,7 @@ async def test_a_price_that_cannot_be_told_fails_the_run() -> None:
 
 @pytest.mark.parametrize("prices", [Price(1, 1), lambda usage: 1.0, {"scripted": Price(1, 1)}])
 def test_prices_that_are_no_table_are_refused_before_anything_is_paid(prices: Any) -> None:
-    with pytest.raises(
-        TypeError, match=r"^Host.prices must be a table such as Prices, with cost\("
-    ):
+    with pytest.raises(TypeError, match=r"^Host.prices must be a table such as Prices, with cost\("):
         Host(prices=prices)
 
 

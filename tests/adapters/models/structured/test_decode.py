@@ -85,6 +85,33 @@ def test_the_types_own_checks_count_as_decoding() -> None:
         decode_object('{"size": 1}', Checked)
 
 
+@dataclasses.dataclass
+class Range:
+    low: int
+    high: int = 9
+
+    def __post_init__(self) -> None:
+        assert self.low <= self.high, f"low must not be above\n{self.high}"
+        if self.low < 0:
+            raise {0: KeyError("low"), 1: RuntimeError(), 2: ZeroDivisionError("x" * 1_000)}[-self.low - 1]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"low": 10}', "low must not be above 9"),
+        ('{"low": -1}', "KeyError: 'low'"),
+        ('{"low": -2}', "RuntimeError"),
+        ('{"low": -3}', "ZeroDivisionError: xxx"),
+    ],
+)
+def test_whatever_the_types_own_checks_raise_is_told_on_one_line(text: str, said: str) -> None:
+    with pytest.raises(UndecodedError, match=rf"as it should be: {said}") as failed:
+        decode_object(text, Range)
+    assert "\n" not in str(failed.value)
+    assert len(str(failed.value)) < 600
+
+
 def test_a_value_may_contain_its_own_kind() -> None:
     assert decode_object('{"name": "a", "children": [{"name": "b"}]}', Node) == Node("a", [Node("b")])
 

@@ -10,7 +10,7 @@ import pytest
 import trio
 from hypothesis import given
 from hypothesis import strategies as st
-from turnfold.adapters.models import Reply, ScriptedModel, Strategy, call, fail, raw, say, think, vendor_of
+from turnfold.adapters.models import ConfigError, Reply, ScriptedModel, Strategy, call, fail, raw, say, think, vendor_of
 from turnfold.adapters.models.structured import (
     Ask,
     CallFailedError,
@@ -62,6 +62,17 @@ class Titled:
     """A title, whatever else is said."""
 
     title: str
+
+
+@attrs.frozen
+class Range:
+    """Two numbers in order."""
+
+    low: int
+    high: int
+
+    def __attrs_post_init__(self) -> None:
+        assert self.low <= self.high, "low must not be above high"
 
 
 VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
@@ -192,6 +203,24 @@ async def test_reasoning_may_be_asked_for_and_options_are_passed_on() -> None:
     model = ScriptedModel([say(FENCED)])
     await generate_object(model, Answered, Ask("x", reasoning="low", options={"temperature": 0.5}))
     assert model.requests[0].options == {"reasoning": "low", "temperature": 0.5}
+
+
+async def test_a_check_of_the_type_that_fails_is_an_answer_of_no_use() -> None:
+    """Whatever it raises: the answer is asked for once more, and what all attempts used is told."""
+    ordered = [say('{"low": 2, "high": 1}', usage=used(5, 1)), say('{"low": 1, "high": 2}', usage=used(6, 1))]
+    model = ScriptedModel(ordered)
+    found = await generate_object(model, Range, ASK)
+    assert (found.value, found.usage) == (Range(1, 2), used(11, 2))
+    assert "low must not be above high" in texts(model.requests[1])[-1]
+    with pytest.raises(UndecodableError, match="low must not be above high") as failed:
+        await generate_object(ScriptedModel(ordered[:1] * 2), Range, ASK)
+    assert failed.value.usage == used(10, 2)
+
+
+async def test_nothing_to_ask_is_an_error_before_anything_is_asked() -> None:
+    for ask in (lambda: None, lambda: Ask(None)):
+        with pytest.raises(ConfigError, match="nothing to ask"):
+            await generate(ScriptedModel([]), ask())  # type: ignore[arg-type]
 
 
 # Streaming.

@@ -2,7 +2,8 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
 import attrs
 import pytest
@@ -14,6 +15,7 @@ from turnfold.adapters.models.structured import (
     GeneratedObject,
     RefusedError,
     TruncatedError,
+    generate,
     generate_object,
     schema_for,
     stream_object,
@@ -69,6 +71,22 @@ async def test_a_schema_that_is_open_is_not_strict() -> None:
     words = attrs.make_class("Words", {"words": attrs.field(type=Mapping[str, int])})
     body = await asked_of("openai", chat('{"words": {"a": 1}}'), wanted=words)
     assert body["response_format"]["json_schema"]["strict"] is False
+
+
+@in_real_time
+async def test_a_strict_schema_holds_nothing_that_is_refused() -> None:
+    """OpenAI's subset; where a schema is not strict, or only shown, the model has the whole of it."""
+    kind = attrs.make_class("Bill", {"sum": attrs.field(type=Decimal), "level": attrs.field(type=Literal["low"])})
+    answer = '{"sum": "1.50", "level": "low"}'
+    due = {"type": "string", "description": "format: decimal"}
+    body = await asked_of("openai", chat(answer), wanted=kind)
+    named = body["response_format"]["json_schema"]
+    assert named["schema"]["properties"] == {"sum": due, "level": {"type": "string", "enum": ["low"]}}
+    assert named["strict"] is True
+    body = await asked_of("openai", responses(answer), wanted=kind, protocol="openai-responses")
+    assert body["text"]["format"]["schema"]["properties"]["sum"] == due
+    body = await asked_of("deepseek", chat(answer), wanted=kind)
+    assert '"format": "decimal"' in body["messages"][0]["content"]
 
 
 @pytest.mark.parametrize("brand", ["deepseek", "alibaba", "moonshot", "zhipu"])
@@ -209,6 +227,73 @@ async def test_a_strategy_that_is_not_there_is_an_error_before_anything_is_sent(
         assert server.connections == 0
 
 
+@pytest.mark.parametrize(
+    ("made_of", "said"),
+    [
+        ({"brand": "nobody"}, "unknown brand 'nobody'"),
+        ({"brand": "mistral", "protocol": "smoke-signals"}, "does not speak 'smoke-signals'"),
+        ({"brand": "mistral", "gateway": Gateway("smoke-signals")}, "unknown protocol 'smoke-signals'"),
+        ({"brand": "mistral", "base_url": "localhost:8080"}, "base URL is malformed"),
+        ({"brand": "mistral", "base_url": "not an address"}, "base URL is malformed"),
+    ],
+)
+def test_a_model_that_cannot_be_made_is_an_error_at_once(made_of: dict[str, Any], said: str) -> None:
+    """TestConfigErrors: brand, protocol, address."""
+    with pytest.raises(ConfigError, match=said):
+        make_model(**{"model": "m", "api_key": KEY, **made_of})
+
+
+@in_real_time
+async def test_a_limit_that_the_protocol_must_have_is_put_in_where_nobody_gives_one() -> None:
+    """TestConfigErrors: anthropic without an output limit, which elsewhere is an error; here it has a usual limit."""
+    assert (await asked_of("anthropic", anthropic(OBJECT)))["max_tokens"] == 16_384
+    assert (await asked_of("anthropic", anthropic(OBJECT), Ask("x", max_output_tokens=50)))["max_tokens"] == 50
+
+
+# How hard the model thinks.
+
+
+@pytest.mark.parametrize(
+    ("brand", "set_up", "sent"),
+    [
+        ("openai", {}, {}),
+        ("openai", {"reasoning": "high"}, {"reasoning_effort": "high"}),
+        ("openai", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
+        ("openai", {"reasoning": ""}, {}),
+        ("deepseek", {}, {"thinking": {"type": "disabled"}}),
+        ("deepseek", {"reasoning": ""}, {"thinking": {"type": "disabled"}}),
+        ("deepseek", {"reasoning": "high"}, {"thinking": {"type": "enabled"}, "reasoning_effort": "high"}),
+        ("deepseek", {"thinking": {"type": "enabled"}}, {"thinking": {"type": "enabled"}}),
+        ("deepseek", {"reasoning_effort": "high"}, {"reasoning_effort": "high"}),
+        ("alibaba", {"enable_thinking": True}, {"enable_thinking": True}),
+        ("openrouter", {"reasoning": {"effort": "low"}}, {"reasoning": {"effort": "low"}}),
+    ],
+)
+@in_real_time
+async def test_a_model_thinks_as_it_was_set_up_and_not_at_all_otherwise(
+    brand: str, set_up: dict[str, Any], sent: dict[str, Any]
+) -> None:
+    """Generate: thinking off, unless the model was made to think."""
+    members = ("reasoning", "reasoning_effort", "thinking", "enable_thinking", "chat_template_kwargs")
+    body = await asked_of(brand, chat(OBJECT), **set_up)
+    assert {name: body[name] for name in members if name in body} == sent
+    body = await asked_of(brand, chat(OBJECT), Ask("x", reasoning="off"), reasoning="high")
+    assert body.get("reasoning_effort") is None
+    async with serving(chat("hello")) as server, model_of(brand, server, **set_up) as model:
+        await generate(model, "x")
+        assert {name: value for name, value in server.asked[0].body.items() if name in members} == sent
+
+
+@in_real_time
+async def test_gemini_thinks_as_it_was_set_up() -> None:
+    for set_up, sent in (({}, {"thinkingBudget": 0}), ({"thinkingBudget": 9}, {"thinkingBudget": 9})):
+        given = {"generationConfig": {"thinkingConfig": set_up}} if set_up else {}
+        async with serving(gemini("hello")) as server:
+            async with make_model("google", "gemini-2.5-flash", server.url, KEY, **given) as model:
+                await generate(model, "x")
+            assert server.asked[0].body["generationConfig"]["thinkingConfig"] == sent
+
+
 @pytest.mark.parametrize("vendor", VENDORS.values(), ids=lambda vendor: vendor.name)
 def test_every_vendor_has_words_for_its_own_strategy(vendor: Vendor) -> None:
     first, *others = Memory().forms(vendor, None, SCHEMA, ENGLISH_WORDS, "schema")
@@ -233,7 +318,7 @@ async def test_a_refused_format_is_left_out_and_not_tried_again() -> None:
         assert found.text == OBJECT
         assert [attempt.strategy for attempt in found.attempts] == [Strategy.JSON_SCHEMA, Strategy.FORCED_TOOL]
         assert found.usage == Usage(input=3, output=2)
-        assert not any("reasoning" in body for body in bodies(server))
+        assert members(bodies(server), "reasoning", "reasoning_effort") == [[], []]
         await generate_object(model, Answered, "and this?")
         assert len(server.asked) == 3
         assert "response_format" not in server.asked[2].body
@@ -300,17 +385,61 @@ async def test_a_schema_that_is_refused_is_refused_alone() -> None:
         ("400 Bad Request", "temperature must not be negative"),
         ("401 Unauthorized", "response_format is for paying customers"),
         ("429 Too Many Requests", "response_format"),
+        ("500 Internal Server Error", "an error while processing your json_schema; retry"),
+        ("501 Not Implemented", "response_format"),
         ("503 Unavailable", "response_format"),
         ("404 Not Found", "no such model"),
     ],
 )
 @in_real_time
 async def test_other_failures_are_failures(status: str, message: str) -> None:
-    async with serving(rejects(message, status)) as server, model_of("openai", server) as model:
+    """Only what says that the request was wrong is a refusal, and only that is remembered."""
+    async with serving(in_turn(rejects(message, status), chat(OBJECT))) as server, model_of("openai", server) as model:
         with pytest.raises(CallFailedError) as failed:
             await generate_object(model, Answered, "what is it?")
         assert len(server.asked) == 1
+        await generate_object(model, Answered, "what is it?")
+        assert bodies(server)[1]["response_format"]["type"] == "json_schema"
     assert failed.value.error.status == int(status[:3])
+
+
+@pytest.mark.parametrize(
+    ("status", "is_one"), [(0, False), (400, True), (404, True), (415, True), (422, True), (500, False), (501, False)]
+)
+def test_a_refusal_has_a_status_that_says_so(status: int, is_one: bool) -> None:
+    memory = Memory()
+    form = memory.forms(vendor_of("openai"), None, SCHEMA, ENGLISH_WORDS, "one")[0]
+    failure = ModelError(ErrorKind.INVALID_REQUEST, "json_schema is not supported", status)
+    assert memory.refuses(form, failure, "one") is is_one
+
+
+TOO_MUCH = (
+    "The specified schema produces a constraint that has too many states for serving. Typical causes of this error are "
+    "schemas with lots of text (for example, very long property or enum names), schemas with long array length limits"
+)
+
+
+@pytest.mark.parametrize(("refuses_calls", "strategy"), [(False, Strategy.FORCED_TOOL), (True, Strategy.NONE)])
+@in_real_time
+async def test_a_schema_that_is_too_much_for_gemini_is_asked_for_otherwise(
+    refuses_calls: bool, strategy: Strategy
+) -> None:
+    """And remembered for this schema alone."""
+
+    def answer_to(body: dict[str, Any]) -> Answer:
+        is_asked = '"note"' in json.dumps([body.get("generationConfig"), body.get("tools") if refuses_calls else None])
+        return rejects(TOO_MUCH) if is_asked else gemini(OBJECT)
+
+    async with serving(by_body(answer_to)) as server, model_of("google", server, "") as model:
+        found = await generate_object(model, Answered, "what is it?")
+        assert found.attempts[-1].strategy == strategy
+        count = len(server.asked)
+        assert count == len(found.attempts) == (3 if refuses_calls else 2)
+        await generate_object(model, Answered, "what is it?")
+        assert len(server.asked) == count + 1
+        titled = attrs.make_class("Titled", {"title": attrs.field(type=str)})
+        await generate_object(model, titled, "what is it?")
+        assert "responseJsonSchema" in bodies(server)[-1]["generationConfig"]
 
 
 @in_real_time
@@ -325,7 +454,7 @@ async def test_a_model_that_is_called_like_a_member_is_not_taken_for_one() -> No
 @in_real_time
 async def test_a_refusal_after_visible_output_is_a_failure() -> None:
     chunk = {"id": "r1", "choices": [{"index": 0, "delta": {"content": "{"}}]}
-    report = {"error": {"message": "response_format broke", "code": "invalid_request_error"}}
+    report = {"error": {"message": "response_format broke", "code": 400}}
     answer = streams(f"data: {json.dumps(piece)}\n\n".encode() for piece in (chunk, report))
     async with serving(answer) as server, model_of("openai", server) as model:
         with pytest.raises(CallFailedError):

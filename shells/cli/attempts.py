@@ -1,0 +1,113 @@
+"""How the model is asked, once and again, as an execution's own events tell it: the display does not say it all.
+
+It says which blocks are gone, and not whether their answer broke off or a newer message came first; and while a run
+waits to ask again, it says nothing.
+"""
+
+from collections.abc import Iterable
+
+from ...effects.clock import Woke
+from ...effects.display import BlockView, CallView, RemoveBlocks, UpsertBlock
+from ...effects.lifecycle import Publish
+from ...effects.model import (
+    CallModel,
+    CancelModel,
+    ModelBroke,
+    ModelCutOff,
+    ModelStreamed,
+    StreamFailed,
+    StreamFinished,
+)
+from ...effects.transcript import ErrorKind
+from ...effects.values import frozen, replace
+from ...effects.vocabulary import Effect, Event
+
+__all__ = ["Attempts", "Trouble"]
+
+_REASONS = {
+    ErrorKind.RATE_LIMITED: "rate limited",
+    ErrorKind.TIMEOUT: "no answer in time",
+    ErrorKind.NETWORK: "the network failed",
+    ErrorKind.UNAVAILABLE: "the provider is not available",
+    ErrorKind.PROTOCOL: "the answer broke off",
+}
+
+
+@frozen
+class Trouble:
+    """An attempt failed. ``calls``: some were shown, which are gone now; ``again``: the model is asked once more."""
+
+    reason: str
+    calls: bool = False
+    again: bool = False
+
+
+class Attempts:
+    """Follows the events of executions, one after another."""
+
+    def __init__(self) -> None:
+        self._asking = False
+        self._failed: Trouble | None = None
+        self._calls: set[str] = set()
+        self._taken_back: set[str] = set()
+
+    def follow(self, event: Event, effects: tuple[Effect, ...]) -> Trouble | None:
+        """Take in an event; what there is to say now about how the model is asked, if anything."""
+        told: Trouble | None = None
+        if self._asking:
+            self._look_at(effects)
+            if _over(event, effects):
+                reason, self._asking = _reason(event), False
+                told = self._failed = Trouble(reason, bool(self._calls)) if reason else None
+        if _any(effects, CallModel):
+            failed, self._failed, self._asking = self._failed, None, True
+            self._calls.clear()
+            told = replace(failed, again=True) if failed is not None else None
+        return told
+
+    def _look_at(self, effects: tuple[Effect, ...]) -> None:
+        """What is shown of an answer; calls are dropped for a newer message only once their answer is complete."""
+        for operation in (
+            operation for effect in effects if isinstance(effect, Publish) for operation in effect.operations
+        ):
+            match operation:
+                case UpsertBlock(block=BlockView(id=block_id, call=CallView())):
+                    self._calls.add(block_id)
+                case RemoveBlocks(block_ids=block_ids):
+                    self._taken_back.update(block_ids)
+                case _:
+                    pass
+
+    def took_back(self, block_ids: Iterable[str]) -> bool:
+        """Whether these blocks were part of an answer that was not complete, and is asked for again or given up."""
+        return self._taken_back.issuperset(block_ids)
+
+    def ended(self) -> None:
+        """The execution is over."""
+        self._asking, self._failed = False, None
+        self._calls.clear()
+        self._taken_back.clear()
+
+
+def _over(event: Event, effects: tuple[Effect, ...]) -> bool:
+    """Whether no answer is awaited any more."""
+    match event:
+        case ModelCutOff() | ModelBroke() | ModelStreamed(deltas=(*_, StreamFailed() | StreamFinished())):
+            return True
+        case _:
+            return _any(effects, CancelModel)
+
+
+def _reason(event: Event) -> str:
+    """Why the model may have to be asked again."""
+    match event:
+        case Woke():
+            return _REASONS[ErrorKind.TIMEOUT]
+        case ModelStreamed(deltas=(*_, StreamFailed(error=error))):
+            return _REASONS.get(error.kind, "")
+        case _:
+            return ""
+
+
+def _any(effects: tuple[Effect, ...], kind: type[Effect]) -> bool:
+    return any(isinstance(effect, kind) for effect in effects)
