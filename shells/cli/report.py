@@ -7,6 +7,7 @@ import attrs
 import msgspec
 
 from ...adapters.stores import RunSummary, WaitingCall
+from ...core.run.stored import spent_by
 from ...effects.codec import to_data
 from ...effects.journal import Resume
 from ...effects.outcome import Completed, Delivered, Failed, Outcome, Suspended
@@ -20,12 +21,13 @@ from ...effects.record import (
     Wait,
     waits_for,
 )
-from ...effects.transcript import Usage
+from ...effects.spending import NO_SPENDING, Spending, Spent
+from ...effects.transcript import DecodeError, Usage
 from .style import clean, clock_time, duration, shortened
 
-__all__ = ["CUT_OFF", "arguments_text", "completion_text", "decision_text", "json_text", "outcome_text", "result_text",
-           "run_data", "state_of", "status_text", "summary_data", "token_counts", "took", "usage_text", "waiting_data",
-           "waits_text"]  # fmt: skip
+__all__ = ["CUT_OFF", "arguments_text", "completion_text", "decision_text", "json_text", "model_text", "outcome_text",
+           "result_text", "run_data", "spending_of", "state_of", "status_text", "summary_data", "token_counts", "took",
+           "usage_text", "waiting_data", "waits_text"]  # fmt: skip
 
 CUT_OFF = "cut off at the output limit; --max-tokens raises it"
 """What to say below an answer that is not complete."""
@@ -181,11 +183,30 @@ def run_data(summary: RunSummary, resume: Resume, with_arguments: bool) -> dict[
     """All of a run as JSON-ready data, but for its checkpoint."""
     return {
         **summary_data(summary),
-        "usage": {**attrs.asdict(resume.usage), "total": resume.usage.total},
+        "usage": _usage_data(resume.usage),
+        "spending": [{**attrs.asdict(row), "usage": _usage_data(row.usage)} for row in spending_of(resume).rows],
         "plan": [attrs.asdict(task) for task in resume.plan],
         "blocks": [attrs.asdict(block) for block in resume.blocks],
         "calls": [_call_data(call, with_arguments) for call in resume.calls],
     }
+
+
+def _usage_data(usage: Usage) -> dict[str, int]:
+    return {**attrs.asdict(usage), "total": usage.total}
+
+
+def spending_of(resume: Resume) -> Spending:
+    """What a run has used, by model and purpose; nothing where its checkpoint cannot be read."""
+    try:
+        return spent_by(resume)
+    except DecodeError:
+        return NO_SPENDING
+
+
+def model_text(row: Spent) -> str:
+    """Whose tokens they are."""
+    name = "/".join(clean(part) for part in (row.provider, row.model) if part) or "a model that did not say which"
+    return name if row.purpose == "main" else f"{name} ({clean(row.purpose)})"
 
 
 def _call_data(call: ToolCall, with_arguments: bool) -> dict[str, Any]:

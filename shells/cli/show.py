@@ -21,9 +21,11 @@ from .report import (
     arguments_text,
     decision_text,
     json_text,
+    model_text,
     outcome_text,
     result_text,
     run_data,
+    spending_of,
     state_of,
     status_text,
     token_counts,
@@ -127,6 +129,8 @@ def _facts(summary: RunSummary, resume: Resume, style: Style) -> Iterator[str]:
     for name, value in facts.items():
         if value:
             yield f"  {style.dim(name.ljust(13))} {value}"
+        if name == "tokens" and len(rows := spending_of(resume).rows) > 1:
+            yield from (f"  {' ' * 13} {style.dim(model_text(row))} {token_counts(row.usage)}" for row in rows)
 
 
 def _block(block: Block, style: Style) -> Iterator[str]:

@@ -34,6 +34,8 @@ MAKERS: Mapping[str, Callable[[], str]] = {
     "approval-prints": lambda: _printed("tests/shells/approval_example.py"),
     "agent-example": lambda: _quoted("tests/shells/agent_example.py"),
     "agent-prints": lambda: _printed("tests/shells/agent_example.py"),
+    "invoice-example": lambda: _quoted("tests/adapters/models/structured/invoice_example.py"),
+    "invoice-prints": lambda: _printed("tests/adapters/models/structured/invoice_example.py"),
 }
 
 _PART = re.compile(r"<!-- made by (?P<name>[\w-]+) -->\n(?P<text>.*?)<!-- end of (?P=name) -->", re.DOTALL)

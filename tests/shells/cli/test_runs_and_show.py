@@ -60,9 +60,12 @@ BLOCKS = (
 )
 
 
-def store(cli: Cli, run_id: str, outcome: Outcome | None, *, ended: bool = True) -> None:
+HEAD = b'{"version":1,"spent":[["acme","large\\u001b[2J","main",90,20,0,20,0],["","","main",10,0,0,10,0]]}'
+
+
+def store(cli: Cli, run_id: str, outcome: Outcome | None, *, ended: bool = True, head: bytes = HEAD) -> None:
     step = Step(
-        b'{"version":1}',
+        head,
         changes=Changes(blocks=BLOCKS, calls=CALLS),
         usage=Usage(input=100, cache_read=20, output=30),
         plan=(PlanTask("1", "Tidy up"),),
@@ -125,7 +128,11 @@ def test_show_tells_what_a_run_did(bare: Cli) -> None:
     assert (result.code, result.err) == (0, "")
     lines = result.out.splitlines()
     assert lines[0] == "r"
-    assert "  tokens        150 (input 100, cached 20, output 30)" in lines
+    tokens = lines.index("  tokens        150 (input 100, cached 20, output 30)")
+    assert lines[tokens + 1 : tokens + 3] == [
+        "                acme/large[2J 130 (input 90, cached 20, output 20)",
+        "                a model that did not say which 20 (input 10, output 10)",
+    ]
     start = lines.index("   1  thought  Let me think.")
     (looked_up, result_line), rest = lines[start + 1 : start + 3], lines[start + 3 :]
     assert looked_up == "   2  look_up  succeeded  1.5 s"
@@ -221,9 +228,19 @@ def test_show_as_json_has_results_at_full_length(bare: Cli) -> None:
     run = json.loads(bare.on_db("show", "r", "--json").out)
     assert run["outcome"] is None
     assert run["usage"]["total"] == 150
+    large, other = run["spending"]
+    assert (large["provider"], large["purpose"], large["usage"]["total"]) == ("acme", "main", 130)
+    assert (other["model"], other["usage"]["input"]) == ("", 10)
     assert [block["id"] for block in run["blocks"]] == [block.id for block in BLOCKS]
     assert run["calls"][0]["result"] == CALLS[0].result
     assert set(run["calls"][0]) == {field.name for field in attrs.fields(ToolCall)} - {"arguments"}
+
+
+@pytest.mark.parametrize("head", [b'{"version":1}', b"unreadable"])
+def test_tokens_that_are_not_told_apart_are_a_sum(bare: Cli, head: bytes) -> None:
+    store(bare, "r", None, head=head)
+    lines = bare.on_db("show", "r").out.splitlines()
+    assert [line for line in lines if "input" in line] == ["  tokens        150 (input 100, cached 20, output 30)"]
 
 
 @pytest.mark.parametrize(("command", "width"), [(("runs",), 40), (("runs",), 80), (("show", RUN), 80)])
