@@ -40,12 +40,25 @@ def test_what_was_used_since_is_what_came_later(before: list[Spent], after: list
 def test_models_and_purposes_are_told_apart() -> None:
     one, two = Spent("acme", "large", usage=Usage(1)), Spent("acme", "large", "summary", Usage(2))
     assert spending([one, two, one]).rows == (Spent("acme", "large", usage=Usage(2)), two)
+    assert one.key == ("acme", "large", "main")
 
 
 def test_models_beyond_the_limit_are_counted_together() -> None:
     found = spending([Spent(model=str(place), usage=Usage(1)) for place in range(MAX_ROWS + 3)])
     assert [row.model for row in found.rows] == [*map(str, range(MAX_ROWS - 1)), ""]
     assert found.rows[-1].usage == Usage(4)
+
+
+def test_a_model_that_has_its_row_keeps_it_when_there_is_no_room_for_others() -> None:
+    full = spending([Spent(model=str(place), usage=Usage(1)) for place in range(MAX_ROWS)])
+    assert full.plus(Spent(model="0", usage=Usage(2))).rows[0] == Spent(model="0", usage=Usage(3))
+
+
+def test_what_was_used_since_leaves_out_who_used_nothing() -> None:
+    before = spending([Spent("acme", "large", usage=Usage(5)), Spent("acme", "small", usage=Usage(1))])
+    after = before.plus(Spent("acme", "large", usage=Usage(2))).plus(Spent("acme", "tiny", usage=Usage(4)))
+    assert after.since(before).rows == (Spent("acme", "large", usage=Usage(2)), Spent("acme", "tiny", usage=Usage(4)))
+    assert after.since(NO_SPENDING) == after
 
 
 def test_names_are_storable_and_short() -> None:

@@ -15,7 +15,11 @@ from . import explained
 from .mutants import ROOT, Mutant, Source
 from .trial import Trial, Verdict, run
 
-FILES = [*sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "core/run").glob("*.py")), "effects/journal.py"]
+FILES = [
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "core/run").glob("*.py")),
+    "effects/journal.py",
+    "effects/spending.py",
+]
 
 FUNCTIONS = {"effects/journal.py": ("merge_call", "overlay_external")}
 """Where only these functions are under trial."""
@@ -24,6 +28,7 @@ TESTS = [
     "tests/core/run",
     "tests/effects/test_journal.py",
     "tests/effects/test_journal_properties.py",
+    "tests/effects/test_spending.py",
     "tests/shells/run_cases",
     "tests/shells/test_runtime.py",
     "tests/shells/test_runtime_calls.py",

@@ -68,6 +68,7 @@ def test_a_price_that_cannot_be_told_fails_the_run() -> None:
     [
         (Started(provider="acme", model="large"), "acme/large"),
         (Started(model="large"), "large"),
+        (Started(provider="acme"), "acme"),
         (Started(), "a model that did not say which it is"),
     ],
 )

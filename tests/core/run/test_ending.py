@@ -13,13 +13,14 @@ from turnfold.effects.model import (
     ModelBroke,
     ModelCutOff,
     ModelStreamed,
+    Started,
     StreamFailed,
     StreamFinished,
     UsageReported,
 )
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
 from turnfold.effects.record import Standing
-from turnfold.effects.spending import NO_SPENDING
+from turnfold.effects.spending import NO_SPENDING, Spent
 from turnfold.effects.transcript import ErrorKind, ModelError, Usage
 
 from tests.core.run.byhand import ByHand, text
@@ -55,6 +56,16 @@ def test_what_a_withdrawn_model_call_used_is_counted_once(end: str) -> None:
     assert [(block.text, block.standing) for block in step.changes.blocks] == [("half", Standing.BROKEN_OFF)]
     with pytest.raises(IllegalEvent):
         run.fold.reduce(run.state, events[end])
+
+
+@pytest.mark.parametrize("first", [Started(provider="acme"), Started(model="large"), Started("", "acme", "large")])
+def test_who_used_what_a_withdrawn_call_tells_late_is_told_once(first: Started) -> None:
+    run, ticket = cancelled(first)
+    other = Started(provider="other", model="other")
+    run.tell(ModelStreamed(run.now, ticket, (other, UsageReported(Usage(10)))))
+    run.tell(ModelCutOff(run.now, ticket))
+    (row,) = run.to_the_end().spending.rows
+    assert row == Spent(first.provider, first.model, usage=Usage(10))
 
 
 def test_a_model_call_that_reported_nothing_counts_nothing() -> None:

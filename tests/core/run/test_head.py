@@ -27,6 +27,11 @@ def test_a_head_reads_back_as_it_was(head: Head, base: Spending, spent: Spending
     assert (spending_of(again.base), spent_so_far(again, spent.total)) == (base, spent)
 
 
+def test_a_head_that_tells_nothing_is_that_of_a_beginning() -> None:
+    head = decode_head(b'{"version":1}')
+    assert (head.turns, head.iterations, head.after, head.claimed, head.delivered) == (0, 0, 0, 0, False)
+
+
 def test_a_head_of_before_models_were_told_apart_can_be_read() -> None:
     head = decode_head(b'{"version":1,"turns":1,"base":{"input":5,"output":1}}')
     assert spending_of(head.base) == Spending((Spent(usage=Usage(5, output=1)),))

@@ -112,6 +112,18 @@ def test_what_was_used_before_the_last_answer_is_free(limits: Limits) -> None:
     assert run.to_the_end().outcome == Delivered("again", 2)
 
 
+def test_what_was_used_for_a_value_is_free_too() -> None:
+    first = ByHand(replace(SPEC, limits=Limits(tokens=150))).start()
+    first.say(UsageReported(Usage(100)), *calls("finish"))
+    first.tell(ToolControlled(first.now, first.until(RunTool).ticket, Complete(1)))
+    assert isinstance(first.to_the_end().outcome, Completed)
+    first.messages.append(InputMessage("more", "m2"))
+    run = resumed(first)
+    run.say(UsageReported(Usage(100)), *calls("look"))
+    run.say(*text("again"))
+    assert run.to_the_end().outcome == Delivered("again", 2)
+
+
 def test_what_was_used_is_told_apart_by_model_over_executions() -> None:
     """Decision 26: so that what came since the last answer can be priced."""
     prices = {"small": 0.01, "large": 1.0}
