@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from .record import MediaRef
-from .values import frozen
+from .values import field, frozen, of_texts, of_type
 
 __all__ = [
     "NO_META",
@@ -42,14 +42,17 @@ class Role(StrEnum):
 
 @frozen
 class InputMessage:
-    """One message of the conversation. ``id`` and ``revision`` identify its content; ``meta`` is never interpreted."""
+    """One message of the conversation. ``id`` and ``revision`` identify its content; ``meta`` is never interpreted.
 
-    content: str
-    id: str = ""
-    revision: str = ""
-    role: str = Role.USER
-    media: MediaRef | None = None
-    meta: Mapping[str, str] = NO_META
+    Raises ``TypeError`` for a member of another type.
+    """
+
+    content: str = field(validator=of_type(str))
+    id: str = field(default="", validator=of_type(str))
+    revision: str = field(default="", validator=of_type(str))
+    role: str = field(default=Role.USER, validator=of_type(str))
+    media: MediaRef | None = field(default=None, validator=of_type(MediaRef | None))
+    meta: Mapping[str, str] = field(default=NO_META, validator=of_texts)
 
     @property
     def key(self) -> str:

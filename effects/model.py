@@ -17,6 +17,7 @@ from .transcript import (
     Message,
     ModelError,
     Sealed,
+    Spent,
     StopReason,
     SystemMessage,
     ToolDeclaration,
@@ -109,9 +110,13 @@ class BlockEnded:
 
 @frozen
 class UsageReported:
-    """Tokens so far; a later report replaces an earlier one."""
+    """Tokens so far; a later report replaces an earlier one.
+
+    ``besides`` is what other models used for this answer before they were given up; ``usage`` leaves it out.
+    """
 
     usage: Usage
+    besides: tuple[Spent, ...] = ()
 
 
 @frozen

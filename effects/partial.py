@@ -9,13 +9,13 @@ from typing import Any
 
 from .model import DeltaKind, Started
 from .sequence import Seq
-from .spending import Spent
 from .transcript import (
     NO_EXTRA,
     ZERO_USAGE,
     AssistantMessage,
     AssistantPart,
     CallPart,
+    Spent,
     StopReason,
     TextPart,
     ThinkingPart,
@@ -49,12 +49,13 @@ class Partial:
     started: Started | None = None
     blocks: Mapping[int, OpenBlock] = {}
     usage: Usage = ZERO_USAGE
+    besides: tuple[Spent, ...] = ()
 
     @property
-    def spent(self) -> Spent:
-        """What the answer has used so far, and whose it is."""
+    def spent(self) -> tuple[Spent, ...]:
+        """What was used for the answer so far, by model."""
         started = self.started or Started()
-        return Spent(started.provider, started.model, usage=self.usage)
+        return (Spent(started.provider, started.model, usage=self.usage), *self.besides)
 
     @property
     def message(self) -> AssistantMessage:
@@ -69,6 +70,7 @@ class Partial:
             usage=self.usage,
             response_id=started.response_id,
             timestamp=started.timestamp,
+            besides=self.besides,
         )
 
 

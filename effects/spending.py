@@ -1,6 +1,8 @@
 """What was used, told apart by model and purpose: only so can it be priced (decision 26)."""
 
-from .transcript import ZERO_USAGE, Usage, clean_text
+from functools import reduce
+
+from .transcript import ZERO_USAGE, Spent, Usage, clean_text
 from .values import frozen, replace
 
 __all__ = ["MAX_ROWS", "NO_SPENDING", "Spending", "Spent"]
@@ -10,21 +12,6 @@ MAX_ROWS = 12
 
 MAX_NAME = 80
 """How many characters of a name count."""
-
-
-@frozen
-class Spent:
-    """What one model used for one purpose; ``provider`` and ``model`` as its outputs say (empty: it never said)."""
-
-    provider: str = ""
-    model: str = ""
-    purpose: str = "main"
-    usage: Usage = ZERO_USAGE
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """Whose it is and what for."""
-        return self.provider, self.model, self.purpose
 
 
 @frozen
@@ -41,8 +28,11 @@ class Spending:
         """All of it together."""
         return sum((row.usage for row in self.rows), ZERO_USAGE)
 
-    def plus(self, more: Spent) -> "Spending":
+    def plus(self, *spent: Spent) -> "Spending":
         """This and what was used besides; nothing used leaves no row."""
+        return reduce(Spending._plus, spent, self)
+
+    def _plus(self, more: Spent) -> "Spending":
         if more.usage == ZERO_USAGE:
             return self
         provider, model, purpose = (clean_text(name)[:MAX_NAME] for name in more.key)

@@ -10,8 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..core.run import Extension, Limits, Retries
+    from ..core.run import Extension, Limits, Retries, SpecError
     from .agent import Agent
+    from .agent_errors import AgentFailed
     from .agent_hooks import AgentHooks
     from .event_stream import AgentStream
     from .host import Host
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "AgentFailed",
     "AgentHooks",
     "AgentStream",
     "Extension",
@@ -29,11 +31,13 @@ __all__ = [
     "Recorder",
     "Retries",
     "Runtime",
+    "SpecError",
     "replay_file",
 ]
 
 _HOMES = {
     "Agent": "agent",
+    "AgentFailed": "agent_errors",
     "AgentHooks": "agent_hooks",
     "AgentStream": "event_stream",
     "Extension": ".core.run",
@@ -42,6 +46,7 @@ _HOMES = {
     "Recorder": "recording",
     "Retries": ".core.run",
     "Runtime": "runtime",
+    "SpecError": ".core.run",
     "replay_file": "replay",
 }
 

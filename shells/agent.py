@@ -37,6 +37,7 @@ from ..core.agent import (
 )
 from ..effects.agent import AgentEvent, Context, Settled, ToolOutcome
 from ..effects.agent_vocabulary import AgentInput, CallAsked
+from ..effects.handed_in import checked_tools
 from ..effects.model import ModelChoice, ModelPort
 from ..effects.schema import SchemaChecker
 from ..effects.sequence import Seq
@@ -51,7 +52,7 @@ from ..effects.values import replace
 from .agent_drive import GRACE_S, AgentPorts, LoopDriver, Signal, SignalledModel, Trace
 from .agent_errors import AgentBusy, AgentFailed, CannotContinue, InsideListener
 from .agent_hooks import NO_HOOKS, AgentHooks, resolved
-from .agent_settings import AgentSettings
+from .agent_settings import AgentSettings, check_parts
 from .agent_tools import AgentTool, Toolshed
 from .clock import wall_clock
 from .event_stream import AgentStream, Take
@@ -79,10 +80,13 @@ class Agent(AgentSettings):
     which model is meant, for messages, hooks and providers that serve several. ``hooks`` are asked at their points.
     ``checker`` makes the tools' schemas ready to check arguments with; ``None`` takes any arguments. ``options`` go to
     the provider as they are. ``sequential`` runs every batch one call at a time; ``limits`` bound a run, and are off
-    unless given. ``grace_s`` is how long a port, tool or hook may still answer after an abort. ``trace`` sees what each
+    unless given. ``thinking_level`` is ``off``, ``minimal``, ``low``, ``medium``, ``high``, ``xhigh`` or ``max``.
+    ``grace_s`` is how long a tool, a hook or a ``SignalledModel`` may still answer after an abort, in seconds; any
+    other model is cut off at once. ``trace`` sees what each
     run takes in and orders; ``trace_call`` makes another one for each call of ``run_tool_call``.
 
-    Raises ``SchemaError`` for a tool whose schema cannot be checked.
+    Raises ``SchemaError`` for a tool whose schema cannot be checked, ``TypeError`` for what is no model, tool or hooks,
+    and ``ValueError`` for a thinking level that is none.
     """
 
     def __init__(
@@ -111,10 +115,11 @@ class Agent(AgentSettings):
         self.models: dict[str, ModelPort | SignalledModel] = dict(models or {})
         if model is not None:
             self.models[""] = model
+        check_parts(self.models, hooks, limits, thinking_level)
         self.hooks = hooks
         self.options = options
         self._rules = AgentRules(sequential=sequential, told=True, limits=limits or Limits(), words=words)
-        shed = Toolshed(tools, checker)
+        shed = Toolshed(checked_tools(tools), checker)
         view = first_view(Seq(messages), shed.specs, system_prompt, choice, thinking_level)
         queues = Queues(Queue(QueueMode(steering_mode)), Queue(QueueMode(follow_up_mode)))
         super().__init__(view, shed, queues, now or wall_clock())
@@ -162,7 +167,8 @@ class Agent(AgentSettings):
         """Say something and run until the agent is done; the messages that the run added.
 
         A text becomes a user's message, with the images behind it. Raises ``AgentBusy`` while a run is under way, and
-        ``AgentFailed`` if a listener raised at the very end; any other failure is told by events and in ``state``.
+        ``AgentFailed`` if a listener raised at the very end; any other failure is told by events and in ``state``, and
+        can be raised then (``raise_for_error``).
         """
         self._refuse_if_busy(PROMPT_BUSY)
         return _result(await self._execute(prompt_messages(prompt, self._now(), images), None))
@@ -210,7 +216,7 @@ class Agent(AgentSettings):
         """
         shed = (self._in_use or self._shed).copy()
         if tools is not None:
-            shed.take(tools)
+            shed.take(checked_tools(tools))
         fold = AgentFold(replace(self._rules, hooks=self.hooks.configured, told=False, check=shed.check))
         trace = None if self._trace_call is None else self._trace_call()
         ports = self._ports(shed, self.hooks)
@@ -223,7 +229,7 @@ class Agent(AgentSettings):
         return settled.outcome
 
     def abort(self) -> None:
-        """Ask the run to stop: ports, tools and hooks see it, and after the grace they are cut off. No-op when idle."""
+        """Ask the run to stop: what can see that has the grace, and a model is cut off at once. No-op when idle."""
         if self._driver is not None:
             self._driver.abort()
 

@@ -48,7 +48,7 @@ from .agent_tools import Progress, Toolshed
 __all__ = ["GRACE_S", "AgentPorts", "LoopDriver", "Signal", "SignalledModel", "Trace"]
 
 GRACE_S = 0.5
-"""How long a port, tool or hook may still answer once it is to stop, in seconds."""
+"""How long a tool, a hook or a port that takes the signal may still answer once it is to stop, in seconds."""
 
 NO_TERMINAL = ModelError(ErrorKind.PROTOCOL, "The stream ended without a terminal event")
 ABORTED = ModelError(ErrorKind.ABORTED, "Request was aborted")
@@ -76,7 +76,7 @@ class Signal:
 
 @runtime_checkable
 class SignalledModel(Protocol):
-    """A model port that wants to end its answers itself when a run is aborted. Others are cut off after the grace."""
+    """A model port that wants to end its answers itself when a run is aborted. Others are cut off at once."""
 
     def stream_until(self, request: ModelRequest, signal: Signal) -> AsyncIterator[Delta]:
         """As ``stream``; called with a set signal, it answers as aborted without asking anybody."""
@@ -120,6 +120,7 @@ class LoopDriver:
         self._unrun: deque[ToolNotRun] = deque()
         self._wake: anyio.Event | None = None
         self._scopes: dict[int, anyio.CancelScope] = {}
+        self._deaf: int | None = None
         self._timer: anyio.CancelScope | None = None
 
     async def run(self, state: AgentState, first: AgentInput) -> Settled:
@@ -189,7 +190,8 @@ class LoopDriver:
             case CancelModel(ticket=ticket) | CancelTool(ticket=ticket) | CancelHook(ticket=ticket):
                 scope = self._scopes.get(ticket)
                 if scope is not None:
-                    scope.deadline = min(scope.deadline, anyio.current_time() + self._grace_s)
+                    grace_s = 0.0 if ticket == self._deaf else self._grace_s
+                    scope.deadline = min(scope.deadline, anyio.current_time() + grace_s)
             case WakeAt(at=at):
                 if self._timer is not None:
                     self._timer.cancel()
@@ -277,7 +279,7 @@ class LoopDriver:
             request = replace(request, options={**request.options, "api_key": key})
         terminal: StreamFinished | StreamFailed = StreamFailed(NO_TERMINAL)
         try:
-            deltas = self._stream(request)
+            deltas = self._stream(request, order.ticket)
             try:
                 async for delta in deltas:
                     if isinstance(delta, StreamFinished | StreamFailed):
@@ -297,7 +299,7 @@ class LoopDriver:
             return None
         return await resolved(credentials(request.model.provider))
 
-    def _stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+    def _stream(self, request: ModelRequest, ticket: int) -> AsyncIterator[Delta]:
         name = request.model.port if request.model is not None else ""
         port: Any = self._ports.models.get(name)
         if port is None:
@@ -305,6 +307,8 @@ class LoopDriver:
             raise LookupError(f"there is no model port called {name!r}; known: {known}")
         if isinstance(port, SignalledModel):
             return port.stream_until(request, self.signal)
+        # It cannot learn that it is to stop, so waiting for it would only take time.
+        self._deaf = ticket
         return _aborted() if self.signal.aborted else port.stream(request)
 
 

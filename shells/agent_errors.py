@@ -1,5 +1,7 @@
 """What an agent raises, and why. A failed model or tool is none of these: it is told by events."""
 
+from ..effects.transcript import ModelError
+
 __all__ = ["AgentBusy", "AgentError", "AgentFailed", "CannotContinue", "InsideListener", "StreamMisused"]
 
 
@@ -20,7 +22,14 @@ class CannotContinue(AgentError):
 
 
 class AgentFailed(AgentError):
-    """The run failed; the text says why. Events have told of it, unless a listener raised at the very end."""
+    """The run failed; the text says why. Events have told of it, unless a listener raised at the very end.
+
+    ``error`` is the error of the failed answer, with its kind, where there is one.
+    """
+
+    def __init__(self, message: str, error: ModelError | None = None) -> None:
+        super().__init__(message)
+        self.error = error
 
 
 class StreamMisused(AgentError):

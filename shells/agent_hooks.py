@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast
 from ..core.agent import Hook
 from ..effects.agent import FinishAction, Rewrite, TurnUpdate
 from ..effects.agent_vocabulary import AgentInput
+from ..effects.handed_in import check_level, checked_tools
 from ..effects.hook import (
     AfterTool,
     AfterToolReturned,
@@ -41,7 +42,7 @@ from ..effects.hook import (
 from ..effects.model import ModelChoice
 from ..effects.sequence import Seq
 from ..effects.transcript import Message
-from ..effects.values import frozen
+from ..effects.values import field, frozen
 from .agent_tools import AgentTool, Toolshed
 
 __all__ = ["NO_HOOKS", "AgentHooks", "Update", "answer_hook", "failure_text", "resolved"]
@@ -50,19 +51,25 @@ T = TypeVar("T")
 Maybe = T | Awaitable[T]
 
 
+def _of_level(_: object, __: object, level: str | None) -> None:
+    # An empty one goes to the provider as it is; some recordings do that.
+    if level:
+        check_level(level)
+
+
 @frozen
 class Update:
     """What a host wants changed for the rest of a run; what is ``None`` stays.
 
     ``context`` is the whole conversation anew, ``tools`` what may be called; ``messages`` enter first in the turn that
-    is prepared. The thinking level ``off`` asks for none.
+    is prepared. The thinking level ``off`` asks for none; raises ``ValueError`` for one that is none.
     """
 
     context: Sequence[Message] | None = None
     tools: Sequence[AgentTool] | None = None
     messages: Sequence[Message] = ()
     model: ModelChoice | None = None
-    thinking_level: str | None = None
+    thinking_level: str | None = field(default=None, validator=_of_level)
 
 
 @frozen
@@ -140,7 +147,7 @@ def _update(update: Update | None, before: Seq[Message], tools: Toolshed) -> Tur
         return None
     return TurnUpdate(
         context=None if update.context is None else Rewrite.of(before, update.context),
-        tools=None if update.tools is None else tools.take(update.tools),
+        tools=None if update.tools is None else tools.take(checked_tools(update.tools)),
         messages=tuple(update.messages),
         model=update.model,
         thinking_level=update.thinking_level,

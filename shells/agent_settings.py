@@ -4,16 +4,19 @@ Apart from ``agent`` because nothing here runs anything. A run keeps what it beg
 polls.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from ..core.agent import AgentView, Queue, QueueMode, Queues, said, with_messages
+from ..core.agent import AgentView, Limits, Queue, QueueMode, Queues, said, with_messages
+from ..effects.handed_in import check_kind, check_level, check_model, checked_tools
 from ..effects.model import ModelChoice
 from ..effects.sequence import Seq
-from ..effects.transcript import Message
+from ..effects.transcript import AssistantMessage, Message, StopReason
 from ..effects.values import replace
+from .agent_errors import AgentFailed
+from .agent_hooks import AgentHooks
 from .agent_tools import AgentTool, Toolshed
 
-__all__ = ["AgentSettings"]
+__all__ = ["AgentSettings", "check_parts"]
 
 
 class AgentSettings:
@@ -30,6 +33,16 @@ class AgentSettings:
         """The agent as it is now, a frozen value."""
         return self._view
 
+    def raise_for_error(self) -> None:
+        """Raise ``AgentFailed`` if the conversation ends with an answer that failed or was aborted.
+
+        ``prompt`` returns such an answer as it does any other: call this behind it to be told by an exception.
+        """
+        last = self.messages[-1] if self.messages else None
+        if isinstance(last, AssistantMessage) and last.stop in (StopReason.ERROR, StopReason.ABORTED):
+            text = last.error.message if last.error is not None else ""
+            raise AgentFailed(text or f"the answer ended as {last.stop.value}", last.error)
+
     @property
     def model(self) -> ModelChoice:
         """Which model is meant, from the next run on."""
@@ -41,25 +54,27 @@ class AgentSettings:
 
     @property
     def thinking_level(self) -> str:
-        """The thinking level, from the next run on; ``off`` is none."""
+        """The thinking level, from the next run on; ``off`` is none. Setting another than there is: ``ValueError``."""
         return self._view.thinking_level
 
     @thinking_level.setter
     def thinking_level(self, level: str) -> None:
+        check_level(level)
         self._view = replace(self._view, thinking_level=level)
 
     @property
     def tools(self) -> tuple[AgentTool, ...]:
         """What may be called, from the next run on; the conversation tells the model of a change, at the next turn.
 
-        Setting them raises ``SchemaError`` for a tool whose schema cannot be checked.
+        Setting them raises ``TypeError`` for what is no tool, ``SchemaError`` for a schema that cannot be checked.
         """
         return self._shed.tools
 
     @tools.setter
     def tools(self, tools: Sequence[AgentTool]) -> None:
         shed = self._shed.copy()
-        self._view = replace(self._view, talk=replace(self._view.talk, tools=shed.take(tools)))
+        specs = shed.take(checked_tools(tools))
+        self._view = replace(self._view, talk=replace(self._view.talk, tools=specs))
         self._shed = shed
 
     @property
@@ -131,3 +146,13 @@ class AgentSettings:
     def _poll_follow_ups(self) -> tuple[Message, ...]:
         taken, self._queues = self._queues.follow_up()
         return taken
+
+
+def check_parts(models: Mapping[str, object], hooks: object, limits: object, thinking_level: str) -> None:
+    """Raises ``TypeError`` for what is no model, hooks or limits, and ``ValueError`` for a level that is none."""
+    for name, model in models.items():
+        check_model(model, TypeError, f"models[{name!r}]" if name else "model", ("stream", "stream_until"))
+    check_kind(hooks, TypeError, "hooks", AgentHooks, "turnfold.shells")
+    if limits is not None:
+        check_kind(limits, TypeError, "limits", Limits, "turnfold.core.agent")
+    check_level(thinking_level)

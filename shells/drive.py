@@ -1,11 +1,13 @@
 """One run on trio: an inbox, a nursery, and the fold. The loop here folds an event and carries out what is asked.
 
-Cancelling the task that drives a run is an event for the run: its calls are cut off, settled and saved under a shield,
-within ``SETTLE_S`` seconds, and only then does the cancellation go on its way (decision 5).
+Cancelling the task that waits for a run is an event for the run: its calls are cut off, settled and saved under a
+shield, within ``SETTLE_S`` seconds, and only then does the cancellation go on its way (decision 5). So it is with
+Ctrl-C; a second one does not wait.
 """
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import trio
 
@@ -69,32 +71,61 @@ class Driver:
         self._waiting: dict[int, trio.Event] = {}
         self._scopes: dict[int, trio.CancelScope] = {}
         self._timer: trio.CancelScope | None = None
+        self._shield = trio.CancelScope(shield=True)
+        self._over = trio.Event()
+        self._result: RunResult | None = None
+        self._interrupted = False
 
     async def run(self, seed: bytes, take_over: bool = False) -> RunResult:
         """Execute the run until it ends; ``seed`` is fresh randomness."""
-        result: RunResult | None = None
+        stopped: BaseException | None = None
         async with trio.open_nursery() as outer:
-            with trio.CancelScope(shield=True) as shield:
-                outer.start_soon(self._watch_for_cancellation, shield)
-                async with trio.open_nursery() as nursery:
-                    result = await self._loop(nursery, RunStarted(self._ports.now(), seed, take_over))
-                    nursery.cancel_scope.cancel()
-            outer.cancel_scope.cancel()
-        if result is None:
-            raise TimeoutError(f"the cancelled run could not settle its calls within {self._settle_s:g} seconds")
-        return result
+            outer.start_soon(self._execute, RunStarted(self._ports.now(), seed, take_over))
+            try:
+                await self._over.wait()
+            except (trio.Cancelled, KeyboardInterrupt) as stop:
+                stopped = stop
+                self._stop()
+                await self._settled()
+        if self._interrupted or isinstance(stopped, KeyboardInterrupt):
+            raise KeyboardInterrupt
+        if stopped is not None:
+            raise stopped
+        assert self._result is not None
+        return self._result
 
-    async def _watch_for_cancellation(self, shield: trio.CancelScope) -> None:
+    async def _execute(self, first: Event) -> None:
+        """The run itself, in a task of its own: what stops the one that waits for it comes between two events."""
         try:
-            await trio.sleep_forever()
+            with self._shield:
+                async with trio.open_nursery() as nursery:
+                    self._result = await self._loop(nursery, first)
+                    nursery.cancel_scope.cancel()
         finally:
-            shield.deadline = trio.current_time() + self._settle_s
-            self.cancel()
+            self._over.set()
+
+    async def _settled(self) -> None:
+        """Return when the run that is to stop has ended; after another Ctrl-C, at once."""
+        with trio.CancelScope(shield=True):
+            try:
+                await self._over.wait()
+            except KeyboardInterrupt:
+                self._shield.cancel()
+
+    def _stop(self) -> None:
+        self._shield.deadline = trio.current_time() + self._settle_s
+        self.cancel()
+
+    def _interrupt(self) -> None:
+        """Ctrl-C arrived in somebody's code."""
+        self._interrupted = True
+        self._stop()
 
     def cancel(self, reason: str = "") -> None:
         """Ask the run to stop."""
         self.put(CancelAsked(self._ports.now(), reason))
 
+    @trio.lowlevel.enable_ki_protection
     async def _loop(self, nursery: trio.Nursery, first: Event) -> RunResult:
         state = self._fold.start()
         event = first
@@ -195,15 +226,17 @@ class Driver:
             scope.deadline = trio.current_time() + grace_s
 
     async def _model(self, order: CallModel, scope: trio.CancelScope) -> None:
-        with scope:
+        over = False
+        with scope, self._interruptible():
             await stream_model(order, self._ports.model, self, self._ports.now)
+            over = True
         del self._scopes[order.ticket]
-        if scope.cancelled_caught:
+        if not over:
             self.put(ModelCutOff(self._ports.now(), order.ticket))
 
     async def _host(self, question: Question, scope: trio.CancelScope) -> None:
         answer: Event | None = None
-        with scope:
+        with scope, self._interruptible():
             answer = await perform_question(question, self._ports)
         del self._scopes[question.ticket]
         self.put(answer or QuestionCutOff(self._ports.now(), question.ticket))
@@ -215,11 +248,18 @@ class Driver:
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         answer: Event | None = None
-        with scope:
+        with scope, self._interruptible():
             task_status.started()
             answer = await perform_tool(order, self._ports.tools, self, self._ports.now)
         del self._scopes[order.ticket]
         self.put(answer or ToolCutOff(self._ports.now(), order.ticket))
+
+    @contextmanager
+    def _interruptible(self) -> Generator[None, None, None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._interrupt()
 
     async def _sleep(self, at: int, scope: trio.CancelScope) -> None:
         with scope:

@@ -36,10 +36,20 @@ class Host:
     extensions: tuple[Extension, ...] = ()
 
     def __attrs_post_init__(self) -> None:
-        """Raises ``TypeError`` for prices that are none: nobody should learn that from a run that was paid for."""
+        """Raises ``TypeError`` for what cannot be asked: nobody should learn that from a run that was paid for."""
         if self.prices is not None and not callable(getattr(self.prices, "cost", None)):
             wanted = "such as Prices, with cost(provider, model, usage)"
             raise TypeError(f"Host.prices must be a table {wanted}, not {type(self.prices).__name__}")
+        if self.guard is not None and not callable(getattr(self.guard, "review", None)):
+            wanted = "an object with async def review(self, view) -> Verdict"
+            raise TypeError(f"Host.guard must be {wanted}, not {type(self.guard).__name__}")
+        asked = {f"policies[{name!r}]": policy for name, policy in self.policies.items()}
+        asked |= {f"record_names[{name!r}]": function for name, function in self.record_names.items()}
+        if self.fallback is not None:
+            asked["fallback"] = self.fallback
+        for name, function in asked.items():
+            if not callable(function):
+                raise TypeError(f"Host.{name} must be a function, not {type(function).__name__}")
 
     def policies_of(self, tools: Sequence[Tool]) -> Mapping[str, Policy]:
         """The policy of each tool that has one."""

@@ -7,10 +7,21 @@ from typing import Any
 import trio
 
 from ..adapters.stores.memory import MemoryStore
-from ..core.run import DEFAULT_LIMITS, DEFAULT_RETRIES, Fold, Limits, ModelSpec, Retries, RunSpec, rules_for
+from ..core.run import (
+    DEFAULT_LIMITS,
+    DEFAULT_RETRIES,
+    Fold,
+    Limits,
+    ModelSpec,
+    Retries,
+    RunSpec,
+    SpecError,
+    rules_for,
+)
 from ..core.text import ENGLISH, Words
 from ..effects.display import DisplayDelta, Operation
 from ..effects.feed import Feed
+from ..effects.handed_in import check_kind, check_members, check_model, checked_tools
 from ..effects.journal import Changes, Journal, LogChange, Resume, RunBusy, Step
 from ..effects.lifecycle import RunResult
 from ..effects.model import ModelPort
@@ -68,8 +79,10 @@ class Runtime:
         block. ``trace`` sees every event with its effects; a ``Recorder`` writes them down.
 
         Returns the outcome, also of a failed run; raises ``RunBusy`` while another executor holds the run and
-        ``SpecError`` for a set-up that cannot work. Cancelling the caller settles the run's calls first.
+        ``SpecError`` for a set-up that cannot work, or outside of trio. Cancelling the caller settles the run's calls
+        first, as does Ctrl-C.
         """
+        tools = _checked(run_id, model, feed, journal, tools, instruction, host)
         spec = RunSpec(
             run_id=run_id,
             instruction=instruction,
@@ -102,8 +115,10 @@ class Runtime:
         """Take a run over to end it: its calls are settled and saved, and it needs neither tools nor a model.
 
         Whoever executes it finds that out with the next write (decision 40). Calls that are paused did not run and
-        cannot be approved any more; those that were handed over stay with their owners.
+        cannot be approved any more; those that were handed over stay with their owners. Raises ``SpecError`` outside of
+        trio.
         """
+        _check_trio()
         fold = Fold(rules_for(RunSpec(run_id=run_id), self.words))
         nothing: Any = None
         ports = Ports(journal, nothing, nothing, {}, self.now or wall_clock())
@@ -128,14 +143,48 @@ class Runtime:
         if stream is None:
             return await driver(None).run(seed, take_over)
         publisher = Publisher(stream, stream_id or secrets.token_hex(8))
+        result: RunResult | None = None
         async with trio.open_nursery() as nursery:
             nursery.start_soon(publisher.run)
             try:
                 result = await driver(publisher.publish).run(seed, take_over)
+            except KeyboardInterrupt:
+                pass  # raised below, where no nursery makes a group of it
             finally:
                 publisher.flush()
             nursery.cancel_scope.cancel()
+        if result is None:
+            raise KeyboardInterrupt
         return result
+
+
+def _checked(
+    run_id: object,
+    model: object,
+    feed: object,
+    journal: object,
+    tools: Sequence[Tool],
+    instruction: object,
+    host: object,
+) -> tuple[Tool, ...]:
+    """The tools, if a run can be made of all this; the numbers among it are looked at by ``rules_for``."""
+    _check_trio()
+    check_kind(run_id, SpecError, "run_id", str)
+    check_model(model, SpecError)
+    check_members(feed, SpecError, "feed", ("claim",), "store.feed(...)")
+    if journal is not None:
+        check_members(journal, SpecError, "journal", ("begin",), "store.journal(...)")
+    check_kind(instruction, SpecError, "instruction", str)
+    check_kind(host, SpecError, "host", Host)
+    return checked_tools(tools, SpecError)
+
+
+def _check_trio() -> None:
+    try:
+        trio.lowlevel.current_task()
+    except RuntimeError:
+        remedy = "trio.run(...), or asyncio.to_thread(trio.run, ...) from asyncio"
+        raise SpecError(f"durable runs need trio: {remedy}") from None
 
 
 async def _lay_down(journal: Journal, resume: Resume) -> None:

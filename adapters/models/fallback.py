@@ -11,8 +11,10 @@ from copy import copy
 
 import anyio
 
+from ...effects.handed_in import check_kind
 from ...effects.model import Delta, ModelPort, ModelRequest, Started, StreamFailed, StreamFinished, UsageReported
-from ...effects.transcript import ZERO_USAGE, ErrorKind, ModelError, Usage
+from ...effects.spending import NO_SPENDING, Spending
+from ...effects.transcript import ZERO_USAGE, ErrorKind, ModelError, Spent, Usage
 from ...effects.values import frozen, replace
 from .attempts import closing, is_visible
 from .config import ConfigError, ModelConfig
@@ -51,8 +53,8 @@ class Retries:
 class Tried:
     """One attempt that is over: which candidate it was of, what it used, and its failure (none: it answered).
 
-    ``provider`` and ``model`` say whose prices these tokens have, as far as the candidate tells. Whoever prices the
-    attempts must not price the answer as well: its usage includes theirs.
+    ``provider`` and ``model`` say whose prices these tokens have, as far as the candidate tells. The answer tells of
+    them too (``besides``), so count them once.
     """
 
     candidate: int
@@ -67,8 +69,8 @@ class FallbackModel:
     """A ``ModelPort`` over others, tried in their order, under any framework that they run on. ``aclose`` it when done.
 
     A model and a key that a request brings are for the first candidate; the key goes on only to the same vendor at the
-    same address. ``options`` of a request go to all of them. The answer's usage includes that of the attempts that were
-    given up, whatever their models cost; ``observe`` is told of every attempt, and which model it was of. Raises
+    same address. ``options`` of a request go to all of them. What attempts used that were given up is told beside the
+    answer's own usage, by model (``UsageReported.besides``); ``observe`` is told of every attempt. Raises
     ``ConfigError`` without a candidate, and for one that is no model.
     """
 
@@ -81,6 +83,8 @@ class FallbackModel:
         chance: Callable[[], float] = random.random,
     ) -> None:
         """``retries`` as a number: so many, with the usual delays. ``chance`` gives numbers from 0 to 1."""
+        if callable(getattr(candidates, "stream", None)):
+            raise ConfigError("the models to fall back on are a list, even of one: FallbackModel([model])")
         self._candidates = tuple(candidates)
         if not self._candidates:
             raise ConfigError("a list of models to fall back on needs at least one")
@@ -91,6 +95,7 @@ class FallbackModel:
                     f"number {place} of the models to fall back on is a {given} and no model: make_model makes one"
                 )
         self._retries = Retries(retries) if isinstance(retries, int) else retries or Retries()
+        check_kind(self._retries, ConfigError, "retries", Retries, "turnfold.adapters.models")
         self._observe = observe
         self._chance = chance
 
@@ -117,7 +122,7 @@ class FallbackModel:
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """The deltas of the first answer of which anything can be seen; else the last failure, with what was tried."""
-        attempt = _Attempt(0, 0, ZERO_USAGE)
+        attempt = _Attempt(0, 0, NO_SPENDING)
         asked = 0
         for place, candidate in enumerate(self._candidates):
             retry = 0
@@ -154,13 +159,14 @@ class FallbackModel:
 class _Attempt:
     """One candidate asked once. ``shown``: the answer is this one's; ``failed`` tells why it is not."""
 
-    def __init__(self, candidate: int, retry: int, before: Usage) -> None:
+    def __init__(self, candidate: int, retry: int, before: Spending) -> None:
         self.shown = False
         self.failed = StreamFailed(ModelError(ErrorKind.ABORTED, "the answer was not waited for"))
         self._candidate = candidate
         self._retry = retry
         self._before = before
         self._usage = ZERO_USAGE
+        self._within: tuple[Spent, ...] = ()
         self._provider = ""
         self._model = ""
         self._over = False
@@ -168,15 +174,21 @@ class _Attempt:
         self._held: list[Delta] = []
 
     @property
-    def spent(self) -> Usage:
+    def spent(self) -> Spending:
         """What was used, by those before it too."""
-        return self._before + self._usage
+        return self._before.plus(Spent(self._provider, self._model, usage=self._usage), *self._within)
+
+    @property
+    def _besides(self) -> tuple[Spent, ...]:
+        """What others used for this answer: those before this one, and those that it asked itself."""
+        return self._before.plus(*self._within).rows
 
     @property
     def told(self) -> Tried:
         """This attempt, as it ended."""
         error = None if self._answered else self.failed.error
-        return Tried(self._candidate, self._retry, self._usage, error, self._provider, self._model)
+        usage = sum((spent.usage for spent in self._within), self._usage)
+        return Tried(self._candidate, self._retry, usage, error, self._provider, self._model)
 
     async def deltas(self, candidate: ModelPort, request: ModelRequest) -> AsyncGenerator[Delta, None]:
         """What may be passed on of the answer: nothing of one that failed before anything could be seen."""
@@ -204,8 +216,8 @@ class _Attempt:
         if isinstance(delta, Started):
             self._provider, self._model = delta.provider or self._provider, delta.model or self._model
         elif isinstance(delta, UsageReported):
-            self._usage = delta.usage
-            delta = UsageReported(self.spent)
+            self._usage, self._within = delta.usage, delta.besides
+            delta = UsageReported(self._usage, self._besides)
         elif isinstance(delta, StreamFinished | StreamFailed):
             delta = self._on_end(delta)
         self._held.append(delta)
@@ -221,10 +233,10 @@ class _Attempt:
         self._answered = isinstance(end, StreamFinished)
         unreported = self._usage == ZERO_USAGE
         if end.message is not None:
-            self._usage = end.message.usage
-            end = replace(end, message=replace(end.message, usage=self.spent))
-        elif unreported and self._before != ZERO_USAGE:
-            self._held.append(UsageReported(self._before))
+            self._usage, self._within = end.message.usage, end.message.besides
+            end = replace(end, message=replace(end.message, besides=self._besides))
+        elif unreported and self._before.rows:
+            self._held.append(UsageReported(ZERO_USAGE, self._besides))
         if isinstance(end, StreamFailed):
             self.failed = end
         return end

@@ -10,6 +10,7 @@ so that deaf ones cannot starve the stores.
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import msgspec
@@ -126,23 +127,66 @@ def tool(
     policy: Policy | None = None,
     reconcile: Reconcile | None = None,
 ) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
-def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    replayable: bool = False,
+    side_effects: bool = False,
+    sequential: bool = False,
+    notes: Mapping[str, str] = NO_NOTES,
+    completion: bool = False,
+    timeout_ms: int = 0,
+    policy: Policy | None = None,
+    reconcile: Reconcile | None = None,
+    **unknown: Any,
+) -> Any:
     """Make a function a tool: ``@tool``, or ``@tool(side_effects=True)`` with options.
 
     Name, description and the JSON Schema of the arguments come from the signature and a Google-style docstring;
-    parameters may also be described by ``Annotated[..., msgspec.Meta(description=...)]``. The traits (``replayable``,
-    ``side_effects``, ``sequential``, ``notes``, ``completion``, ``timeout_ms``) are those of ``ToolSpec``. ``policy``
-    is asked before each call of a durable run, ``reconcile`` at recovery what became of one.
+    parameters may also be described by ``Annotated[..., msgspec.Meta(description=...)]``. The options:
+
+    - ``name``, ``description``: what the model is told, instead of the function's name and docstring.
+    - ``replayable``: the model may be told to call again when nobody knows what became of a call.
+    - ``side_effects``: it changes something outside; a call that was cut off needs review, unless it is replayable.
+    - ``sequential``: a batch of calls with one of this tool runs one call at a time.
+    - ``notes``: texts by name, put on every record of a call.
+    - ``completion``: the tool may end a durable run, with ``Complete``; such a call stands alone in its output.
+    - ``timeout_ms``: how long a call may take, in a durable run (0: as long as its ``Limits.tool_ms`` lets it).
+    - ``policy``: asked before each call of a durable run what to do with it (a ``CallPolicy``).
+    - ``reconcile``: asked, when a durable run is resumed, what became of a call that was cut off.
 
     A text that the function returns is given to the model as it is, a ``ToolResult`` too; any other value as compact
     JSON, and as ``structured`` to hosts; ``None`` as the empty text. ``Await``, ``Detached`` and ``Complete`` say what
     becomes of the call in a durable run. An exception makes the call fail with its text.
 
-    Raises ``ToolDefinitionError`` for a function that cannot be a tool.
+    Raises ``ToolDefinitionError`` for a function that cannot be a tool, and ``TypeError`` for any other option.
     """
-    if function is None:
-        return functools.partial(FunctionTool, **options)
-    return FunctionTool(function, **options)
+    _refuse(unknown)
+    make = functools.partial(
+        FunctionTool[..., Any],
+        name=name,
+        description=description,
+        replayable=replayable,
+        side_effects=side_effects,
+        sequential=sequential,
+        notes=notes,
+        completion=completion,
+        timeout_ms=timeout_ms,
+        policy=policy,
+        reconcile=reconcile,
+    )
+    return make if function is None else make(function)
+
+
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    for name in unknown:
+        known = [*inspect.signature(tool).parameters][1:-1]
+        similar = get_close_matches(name, known, 1)
+        hint = f"did you mean {similar[0]}?" if similar else f"there are {', '.join(known)}"
+        raise TypeError(f"tool() has no option {name!r}; {hint}")
 
 
 def result_of(value: Any) -> ToolResult | Control:

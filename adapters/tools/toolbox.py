@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable
 
+from ...effects.handed_in import checked_tools
 from ...effects.tool import Control, Invocation, Tool, ToolResult, ToolSpec
 from .errors import ToolDefinitionError, UnknownToolError
 
@@ -12,9 +13,9 @@ class Toolbox:
     """A ``ToolPort`` over tools, by the names of their declarations."""
 
     def __init__(self, tools: Iterable[Tool] = ()) -> None:
-        """Raises ``ToolDefinitionError`` for two tools of one name, which a model could not tell apart."""
+        """Raises ``ToolDefinitionError`` for two tools of one name, and ``TypeError`` for what is no tool."""
         self._tools: dict[str, Tool] = {}
-        for tool in tools:
+        for tool in checked_tools(tools):
             name = tool.spec.name
             if name in self._tools:
                 raise ToolDefinitionError(name, "", "another one in the toolbox has that name; rename one of the two")

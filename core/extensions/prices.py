@@ -1,8 +1,10 @@
 """What tokens cost, by model. The figures are the host's: a table shipped with the product would soon be wrong."""
 
+import math
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol, cast
 
+from ...effects.spending import Spending
 from ...effects.transcript import Usage
 from ...effects.values import field, frozen
 
@@ -19,17 +21,37 @@ class Pricing(Protocol):
         ...
 
 
+def _of_price(_: object, attribute: Any, price: object) -> None:
+    if price is None and attribute.default is None:
+        return
+    if isinstance(price, bool) or not isinstance(price, int | float):
+        raise TypeError(f"Price.{attribute.name} must be a number, not {price!r}")
+    if not math.isfinite(price) or price < 0:
+        raise ValueError(f"Price.{attribute.name} cannot be {price!r}: tokens cost something, or nothing (0)")
+
+
+def _of_table(_: object, __: object, table: object) -> None:
+    if not isinstance(table, Mapping):
+        raise TypeError(f"Prices takes a mapping from a model's name to its Price, not {type(table).__name__}")
+    for name, price in cast("Mapping[object, object]", table).items():
+        if not isinstance(name, str):
+            raise TypeError(f"Prices are by the names of models, not by {name!r}")
+        if not isinstance(price, Price):
+            raise TypeError(f"Prices[{name!r}] must be a Price, such as Price(1.0, 2.0), not {price!r}")
+
+
 @frozen
 class Price:
     """The price of a million tokens of each part of a usage, in the host's currency.
 
-    Reading from and writing to a cache cost as much as other input unless told otherwise. Reasoning is output.
+    Reading from and writing to a cache cost as much as other input unless told otherwise. Reasoning is output. Raises
+    ``TypeError`` for what is no number, and ``ValueError`` for one that is negative or not finite.
     """
 
-    input: float
-    output: float
-    cache_read: float | None = None
-    cache_write: float | None = None
+    input: float = field(validator=_of_price)
+    output: float = field(validator=_of_price)
+    cache_read: float | None = field(default=None, validator=_of_price)
+    cache_write: float | None = field(default=None, validator=_of_price)
 
     def of(self, usage: Usage) -> float:
         """What these tokens cost."""
@@ -52,9 +74,11 @@ class Prices:
     longer one, which may well be another and dearer model::
 
         Prices({"acme/large": Price(3.0, 15.0), "small-*": Price(0.2, 0.8)})
+
+    Raises ``TypeError`` for anything but a mapping from names to prices.
     """
 
-    table: Mapping[str, Price] = field(factory=dict[str, Price])
+    table: Mapping[str, Price] = field(factory=dict[str, Price], validator=_of_table)
 
     def price(self, provider: str, model: str) -> Price | None:
         """The price of a model's tokens; nothing if the table does not say."""
@@ -71,3 +95,9 @@ class Prices:
             return 0.0
         price = self.price(provider, model)
         return None if price is None else price.of(usage)
+
+    def total(self, spending: Spending) -> float | None:
+        """What a run cost, from ``RunResult.spending``; ``None`` if the price of any of it is not known."""
+        costs = [self.cost(row.provider, row.model, row.usage) for row in spending.rows]
+        known = [cost for cost in costs if cost is not None]
+        return sum(known, 0.0) if len(known) == len(costs) else None

@@ -47,7 +47,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
     texts: dict[int, list[str]] = {}
     announced: set[int] = set()
     anew: set[int] = set()
-    started, usage, terminal = partial.started, partial.usage, None
+    started, usage, besides, terminal = partial.started, partial.usage, partial.besides, None
     for delta in deltas:
         if type(delta) is BlockDelta:
             grown = texts.get(delta.index)
@@ -70,7 +70,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
                     texts[delta.index] = []
                 blocks[delta.index] = _end(blocks[delta.index], delta)
         elif isinstance(delta, UsageReported):
-            usage = delta.usage
+            usage, besides = delta.usage, delta.besides
         elif isinstance(delta, Started):
             started = started or delta
         elif isinstance(delta, StreamFinished | StreamFailed):
@@ -84,7 +84,7 @@ def fold_deltas(partial: Partial, deltas: tuple[Delta, ...]) -> tuple[Partial, t
         if text:
             blocks[index] = replace(blocks[index], text=blocks[index].text.append(text))
         growths.append(Growth(index, blocks[index], text, index in announced, index in anew))
-    return Partial(started, blocks, usage), tuple(growths), terminal
+    return Partial(started, blocks, usage, besides), tuple(growths), terminal
 
 
 def message_of(partial: Partial, terminal: StreamFinished, at: int) -> AssistantMessage:
@@ -103,6 +103,7 @@ def message_of(partial: Partial, terminal: StreamFinished, at: int) -> Assistant
         usage=partial.usage,
         response_id=started.response_id,
         timestamp=at,
+        besides=partial.besides,
     )
 
 

@@ -40,7 +40,6 @@ from ...effects.model import (
 )
 from ...effects.outcome import FailureKind
 from ...effects.question import PolicyGiven, QuestionCutOff, QuestionFailed, Reconciled, VerdictGiven
-from ...effects.spending import Spent
 from ...effects.tool import ToolControlled, ToolCutOff, ToolFailed, ToolReturned
 from ...effects.values import frozen, replace
 from . import calls, decisions, dispatch, ending, inputs, review, saving, turns
@@ -237,14 +236,14 @@ def on_withdrawn_model(
     if isinstance(event, ModelStreamed):
         for delta in event.deltas:
             if isinstance(delta, UsageReported):
-                late = replace(late, usage=delta.usage)
-            elif isinstance(delta, Started) and not (late.provider or late.model):
-                late = replace(late, provider=delta.provider, model=delta.model)
+                late = (replace(late[0], usage=delta.usage), *delta.besides)
+            elif isinstance(delta, Started) and not (late[0].provider or late[0].model):
+                late = (replace(late[0], provider=delta.provider, model=delta.model), *late[1:])
         over = bool(event.deltas) and isinstance(event.deltas[-1], StreamFinished | StreamFailed)
     if not over:
         return replace(state, model=replace(state.model, late=late))
-    process = replace(state.process, spending=state.process.spending.plus(late))
-    return replace(state, process=process, model=replace(state.model, withdrawn=None, late=Spent()))
+    process = replace(state.process, spending=state.process.spending.plus(*late))
+    return replace(state, process=process, model=replace(state.model, withdrawn=None, late=()))
 
 
 def on_call_saved(state: RunState, event: CallSaved, rules: Rules, subject: str) -> RunState:

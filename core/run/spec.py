@@ -3,9 +3,13 @@
 Neither is part of the state: a run resumed under another set-up goes on under that one.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
+from ...effects.handed_in import check_kind
 from ...effects.tool import ToolSpec
 from ...effects.transcript import Usage
 from ...effects.values import field, frozen
@@ -142,7 +146,8 @@ def rules_for(
 ) -> Rules:
     """Check a set-up.
 
-    Raises ``SpecError`` for a missing run id, a tool or an extension registered twice, or limits out of range.
+    Raises ``SpecError`` for a missing run id, a tool or an extension registered twice, or limits that are none, or out
+    of range.
     """
     if not spec.run_id:
         raise SpecError("a run needs an id")
@@ -170,6 +175,8 @@ def rules_for(
 
 def _check_limits(spec: RunSpec) -> None:
     limits, retries = spec.limits, spec.retries
+    _check_numbers(limits, Limits, "limits")
+    _check_numbers(retries, Retries, "retries")
     if limits.iterations < 1 or limits.turns < 0:
         raise SpecError("a run needs at least one iteration per turn, and a limit of turns that is not negative")
     if limits.lease_ms < 1 or limits.poll_ms < 1:
@@ -179,6 +186,15 @@ def _check_limits(spec: RunSpec) -> None:
         raise SpecError("a limit cannot be negative; 0 means that there is none")
     if retries.times < 0 or min(retries.first_ms, retries.longest_ms, retries.patience_ms) < 0:
         raise SpecError("retries and their delays cannot be negative; 0 times means that there are none")
+
+
+def _check_numbers(value: object, wanted: type[Limits] | type[Retries], name: str) -> None:
+    check_kind(value, SpecError, name, wanted, "turnfold.shells")
+    for member in attrs.fields(wanted):
+        number, kinds = getattr(value, member.name), (int, float) if member.name == "cost" else (int,)
+        if isinstance(number, bool) or not isinstance(number, kinds) or math.isnan(number):
+            what = "a number" if float in kinds else "a whole number"
+            raise SpecError(f"{wanted.__name__}.{member.name} must be {what}, not {number!r}")
 
 
 def _parts(spec: RunSpec, extensions: Sequence[str]) -> AgentParts:

@@ -13,7 +13,8 @@ from ...effects.feed import InputMessage
 from ...effects.outcome import Outcome
 from ...effects.record import Block, BlockKind, Completion, PlanTask, ToolCall
 from ...effects.sequence import Seq
-from ...effects.spending import NO_SPENDING, Spending, Spent
+from ...effects.spending import NO_SPENDING, Spending
+from ...effects.transcript import Spent
 from ...effects.values import field, region
 from ..loop import Loop
 from .head import Head
@@ -95,7 +96,7 @@ class ModelRegion:
     withdrawn: int | None = None
     cancelled: bool = False
     call_id: str = ""
-    late: Spent = Spent()
+    late: tuple[Spent, ...] = ()
     tries: int = 0
     retry_at: int = 0
     until: int = 0

@@ -6,13 +6,13 @@ from ...effects.model import ModelBroke, ModelCutOff, ModelStreamed, StreamFaile
 from ...effects.outcome import FailureKind
 from ...effects.record import Block, BlockKind, CallStatus, ToolCall
 from ...effects.sequence import Seq
-from ...effects.spending import Spent
 from ...effects.transcript import (
     AssistantMessage,
     CallPart,
     ErrorKind,
     ModelError,
     Sealed,
+    Spent,
     StopReason,
     calls_of,
     clean_text,
@@ -95,8 +95,7 @@ def on_model_streamed(state: RunState, event: ModelStreamed, rules: Rules) -> Ru
     assert isinstance(phase, Asking)
     state = replace(state, model=replace(state.model, ticket=None, until=0))
     message = message_of(phase.partial, terminal, state.clock.now)
-    state = _count(state, Spent(message.provider, message.model, usage=message.usage))
-    return _on_output(state, message, rules)
+    return _on_output(_count(state, message.spent), message, rules)
 
 
 def _expect_more(state: RunState, rules: Rules) -> RunState:
@@ -250,8 +249,8 @@ def _add_blocks(state: RunState, blocks: tuple[Block, ...]) -> RunState:
     return replace(state, process=replace(state.process, blocks=state.process.blocks.extend(blocks)))
 
 
-def _count(state: RunState, spent: Spent) -> RunState:
-    return replace(state, process=replace(state.process, spending=state.process.spending.plus(spent)))
+def _count(state: RunState, spent: tuple[Spent, ...]) -> RunState:
+    return replace(state, process=replace(state.process, spending=state.process.spending.plus(*spent)))
 
 
 def _model_failure(state: RunState, error: ModelError, rules: Rules) -> RunState:

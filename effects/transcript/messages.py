@@ -136,6 +136,21 @@ class Usage:
 ZERO_USAGE = Usage()
 
 
+@frozen
+class Spent:
+    """What one model used for one purpose; ``provider`` and ``model`` as its outputs say (empty: it never said)."""
+
+    provider: str = ""
+    model: str = ""
+    purpose: str = "main"
+    usage: Usage = ZERO_USAGE
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """Whose it is and what for."""
+        return self.provider, self.model, self.purpose
+
+
 class StopReason(StrEnum):
     """Why an output ended; ``PENDING``: not yet. A provider's own word is kept beside it as ``raw_stop``."""
 
@@ -210,7 +225,8 @@ class AssistantMessage:
     """One output of a model: parts in the order the model wrote them, and how it ended.
 
     ``api``, ``provider`` and ``model`` say who wrote it; only the same model gets signatures back (decision 25).
-    ``thinking_level`` is the level it was asked for with, where an agent asked (``off``: none).
+    ``thinking_level`` is the level it was asked for with, where an agent asked (``off``: none). ``besides`` is what
+    other models used for this output before they were given up; ``usage`` leaves it out.
     """
 
     parts: tuple[AssistantPart, ...] = ()
@@ -225,6 +241,12 @@ class AssistantMessage:
     timestamp: int | None = None
     extra: Mapping[str, Any] = NO_EXTRA
     thinking_level: str | None = None
+    besides: tuple[Spent, ...] = ()
+
+    @property
+    def spent(self) -> tuple[Spent, ...]:
+        """Everything that was used for it, by model."""
+        return (Spent(self.provider, self.model, usage=self.usage), *self.besides)
 
 
 @frozen

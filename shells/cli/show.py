@@ -117,19 +117,22 @@ def _turn(word: str, text: str, style: Style) -> Iterator[str]:
 
 
 def _facts(summary: RunSummary, resume: Resume, style: Style) -> Iterator[str]:
+    rows = spending_of(resume).rows
+    one = model_text(rows[0]) if len(rows) == 1 and rows[0].model and "model" not in summary.meta else ""
     facts = {
         "conversation": clean(summary.conversation),
         "state": state_of(summary),
         "attempts": str(summary.attempt),
         "created": date_time(summary.created_at),
         "updated": date_time(summary.updated_at),
+        "model": one,
         "tokens": token_counts(resume.usage),
         **{shortened(name, 20): shortened(value, _SHORT) for name, value in summary.meta.items()},
     }
     for name, value in facts.items():
         if value:
             yield f"  {style.dim(name.ljust(13))} {value}"
-        if name == "tokens" and len(rows := spending_of(resume).rows) > 1:
+        if name == "tokens" and len(rows) > 1:
             yield from (f"  {' ' * 13} {style.dim(model_text(row))} {token_counts(row.usage)}" for row in rows)
 
 

@@ -62,11 +62,17 @@ class Spend:
         return self.stage is Stage.LAST
 
     def counted(self, answer: AssistantMessage) -> "Spend":
-        """With the tokens of one more answer. Raises ``Refusal`` for a model that has no price."""
-        model = (answer.provider, answer.model)
-        if self.prices.cost(*model, answer.usage) is None:
-            raise Refusal(UNPRICED.format(name="/".join(filter(None, model))))
-        return replace(self, used={**self.used, model: self.used.get(model, ZERO_USAGE) + answer.usage})
+        """With the tokens of one more answer, and of what was asked in vain for it.
+
+        Raises ``Refusal`` for a model that has no price.
+        """
+        used = dict(self.used)
+        for spent in answer.spent:
+            model = (spent.provider, spent.model)
+            if self.prices.cost(*model, spent.usage) is None:
+                raise Refusal(UNPRICED.format(name="/".join(filter(None, model))))
+            used[model] = used.get(model, ZERO_USAGE) + spent.usage
+        return replace(self, used=used)
 
     def before_turn(self) -> "Spend":
         """Another turn is wanted: the last one is granted if the ceiling is reached."""

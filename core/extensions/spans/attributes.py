@@ -95,11 +95,11 @@ def answer_attributes(answer: AssistantMessage, tally: Tally, content: bool) -> 
 
 
 def tally(answer: AssistantMessage, prices: Prices | None) -> Tally:
-    """What an answer used."""
+    """What an answer used; its cost is also that of what was asked in vain for it."""
     if prices is None:
         return (answer.usage, 0.0, False)
-    cost = prices.cost(answer.provider, answer.model, answer.usage)
-    return (answer.usage, cost or 0.0, cost is None)
+    costs = [prices.cost(spent.provider, spent.model, spent.usage) for spent in answer.spent]
+    return (answer.usage, sum(cost or 0.0 for cost in costs), None in costs)
 
 
 def added(one: Tally, other: Tally) -> Tally:

@@ -38,6 +38,7 @@ from turnfold.effects.transcript import (
     AssistantMessage,
     ErrorKind,
     ModelError,
+    Spent,
     StopReason,
     TextPart,
     Usage,
@@ -189,12 +190,13 @@ def test_a_single_failure_is_told_as_it_is() -> None:
 
 
 def test_what_was_given_up_is_counted_and_observed() -> None:
-    """Decision 24: the usage of a discarded attempt counts."""
+    """Decisions 24 and 26: the usage of a discarded attempt counts, as that of its own model."""
     lost = raw(UsageReported(Usage(7, output=2))) + DOWN
     told: list[Tried] = []
     one, two = candidate("one", lost, lost), candidate("two", "hello")
     deltas, _ = asked(FallbackModel([one, two], retries=1, observe=told.append))
-    assert [delta for delta in deltas if isinstance(delta, UsageReported)] == [UsageReported(Usage(15, output=4))]
+    (report,) = [delta for delta in deltas if isinstance(delta, UsageReported)]
+    assert report == UsageReported(Usage(1), (Spent(usage=Usage(14, output=4)),))
     down = ModelError(ErrorKind.UNAVAILABLE, "down")
     assert told == [
         Tried(0, 0, Usage(7, output=2), down),
@@ -223,18 +225,36 @@ def test_each_attempt_tells_whose_tokens_it_used() -> None:
     ]
 
 
+LOST = (Spent(usage=Usage(7)),)
+
+
 def test_what_was_given_up_is_counted_where_the_answer_reports_nothing_or_comes_whole() -> None:
     lost = raw(UsageReported(Usage(7))) + DOWN
     plain = raw(StreamFinished())
     deltas, _ = asked(FallbackModel([candidate("one", lost), candidate("two", plain)], ONCE))
-    assert deltas == [UsageReported(Usage(7)), StreamFinished()]
+    assert deltas == [UsageReported(Usage(), LOST), StreamFinished()]
     whole = raw(StreamFinished(message=AssistantMessage((TextPart("hello"),), usage=Usage(1))))
     deltas, _ = asked(FallbackModel([candidate("one", lost), candidate("two", whole)], ONCE))
     assert isinstance(deltas[-1], StreamFinished)
     assert deltas[-1].message is not None
-    assert deltas[-1].message.usage == Usage(8)
+    assert (deltas[-1].message.usage, deltas[-1].message.besides) == (Usage(1), LOST)
     deltas, _ = asked(FallbackModel([candidate("one", lost), candidate("two", WRONG)], ONCE))
-    assert UsageReported(Usage(7)) in deltas
+    assert UsageReported(Usage(), LOST) in deltas
+
+
+def test_what_a_list_within_a_list_gave_up_is_told_once_and_by_model() -> None:
+    def lost(name: str) -> Reply:
+        return raw(Started("a", "p", name), UsageReported(Usage(7))) + DOWN
+
+    told: list[Tried] = []
+    inner = FallbackModel([candidate("one", lost("one")), candidate("two", lost("two"))], ONCE)
+    outer = FallbackModel([inner, candidate("three", "hello")], ONCE, observe=told.append)
+    deltas, _ = asked(outer)
+    reports = [delta for delta in deltas if isinstance(delta, UsageReported)]
+    assert reports == [
+        UsageReported(Usage(1), (Spent("p", "two", usage=Usage(7)), Spent("p", "one", usage=Usage(7)))),
+    ]
+    assert [each.usage for each in told] == [Usage(14), Usage(1)]
 
 
 def test_a_candidate_that_ends_without_saying_how_has_failed() -> None:

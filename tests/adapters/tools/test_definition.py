@@ -1,6 +1,8 @@
 """What a signature and a docstring say about a tool, and which functions cannot be one."""
 
 import functools
+import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
@@ -284,3 +286,23 @@ def test_a_default_of_any_kind_is_told_as_json() -> None:
     defaults = {name: told["default"] for name, told in parameters["properties"].items() if name != "needed"}
     assert defaults == {"items": ["a"], "box": {"x": 0}, "named": {"1": 2}, "none": None}
     assert parameters["required"] == ["needed"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sideeffects", "did you mean side_effects?"),
+        ("colour", "there are name, description, replayable, side_effects, sequential, notes, "),
+    ],
+)
+def test_an_option_that_is_none_is_refused_at_once(name: str, hint: str) -> None:
+    options: dict[str, Any] = {name: True}
+    with pytest.raises(TypeError, match=re.escape(f"tool() has no option {name!r}; {hint}")):
+        tool(**options)
+
+
+def test_the_help_names_each_option() -> None:
+    options = [*inspect.signature(FunctionTool).parameters][1:]
+    assert [*inspect.signature(tool).parameters][1:-1] == options
+    text = inspect.getdoc(tool) or ""
+    assert [name for name in options if f"``{name}``" not in text] == []

@@ -3,7 +3,7 @@
 import pytest
 from turnfold.core.extensions import Price, Prices
 from turnfold.core.extensions.policies import Refusal, Spend
-from turnfold.effects.transcript import AssistantMessage, Usage
+from turnfold.effects.transcript import AssistantMessage, Spent, Usage
 
 PRICES = Prices({"cheap": Price(0.0, 1.0), "dear": Price(0.0, 100.0)})
 
@@ -19,6 +19,14 @@ def test_tokens_are_counted_per_model() -> None:
         ("acme", "dear"): 2_000_000,
     }
     assert spend.spent == pytest.approx(204.0)
+
+
+def test_tokens_of_models_that_were_given_up_count_too() -> None:
+    besides = (Spent("p", "dear", usage=Usage(output=1_000_000)),)
+    spend = Spend(1_000.0, PRICES).counted(AssistantMessage(provider="p", model="cheap", besides=besides))
+    assert spend.spent == 100.0
+    with pytest.raises(Refusal, match="unknown"):
+        spend.counted(AssistantMessage(model="cheap", besides=(Spent("", "unknown", usage=Usage(1)),)))
 
 
 def test_below_the_ceiling_every_turn_goes_on() -> None:

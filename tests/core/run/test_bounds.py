@@ -16,11 +16,12 @@ from turnfold.effects.model import (
     ModelCutOff,
     ModelStreamed,
     Started,
+    StreamFailed,
     UsageReported,
 )
 from turnfold.effects.outcome import Delivered, Failed, FailureKind
 from turnfold.effects.tool import CancelTool, RunTool, ToolCutOff, ToolResult, ToolReturned, ToolSpec
-from turnfold.effects.transcript import ToolDeclaration, Usage
+from turnfold.effects.transcript import ErrorKind, ModelError, Spent, ToolDeclaration, Usage
 
 from tests.core.run.byhand import ByHand, calls, text
 
@@ -105,6 +106,17 @@ def test_tokens_are_priced_by_the_model_that_used_them(first: str, costs: float,
     assert result.outcome == (failed if first == "large" else Delivered("hello", 1))
     assert [(row.model, row.usage.total) for row in result.spending.rows] == [(first, 100 if first == "large" else 200)]
     assert result.usage == result.spending.total
+
+
+@pytest.mark.parametrize("end", ["answers", "fails"])
+def test_what_a_model_used_that_was_given_up_is_priced_as_its_own(end: str) -> None:
+    run = run_of(price=lambda provider, model, usage: PRICES[model] * usage.total, cost=100.0)
+    report = UsageReported(Usage(100), (Spent("", "large", usage=Usage(100)),))
+    failure = StreamFailed(ModelError(ErrorKind.NETWORK, "gone"))
+    run.say(Started(model="small"), report, *(calls("look") if end == "answers" else [failure]))
+    result = run.to_the_end()
+    assert result.outcome == Failed(FailureKind.BUDGET, "the run cost 100.1 and may cost 100", 1)
+    assert {row.model: row.usage.total for row in result.spending.rows} == {"small": 100, "large": 100}
 
 
 def test_a_run_ends_when_its_time_is_over_whatever_it_is_at() -> None:

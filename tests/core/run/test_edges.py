@@ -20,7 +20,6 @@ from turnfold.effects.model import (
 )
 from turnfold.effects.question import AskPolicy, CallPolicy, PolicyGiven
 from turnfold.effects.record import BlockKind, CallStatus, Handover, MediaRef
-from turnfold.effects.spending import Spent
 from turnfold.effects.tool import (
     Await,
     Detached,
@@ -169,5 +168,5 @@ def test_a_late_answer_of_a_withdrawn_model_is_not_counted_again() -> None:
     run.tell(ModelStreamed(run.now, ticket, (usage,)))
     run.tell(CancelAsked(run.now))
     run.tell(ModelCutOff(run.now, ticket))
-    assert run.state.model.late == Spent()
+    assert run.state.model.late == ()
     assert run.to_the_end().usage.total == 4

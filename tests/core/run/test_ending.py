@@ -68,6 +68,14 @@ def test_who_used_what_a_withdrawn_call_tells_late_is_told_once(first: Started) 
     assert row == Spent(first.provider, first.model, usage=Usage(10))
 
 
+def test_what_others_used_for_a_withdrawn_call_counts_as_theirs() -> None:
+    before, later = Spent("acme", "small", usage=Usage(3)), Spent("acme", "small", usage=Usage(4))
+    run, ticket = cancelled(Started("", "acme", "large"), UsageReported(Usage(10), (before,)))
+    run.tell(ModelStreamed(run.now, ticket, (UsageReported(Usage(11), (later,)),)))
+    run.tell(ModelCutOff(run.now, ticket))
+    assert run.to_the_end().spending.rows == (Spent("acme", "large", usage=Usage(11)), later)
+
+
 def test_a_model_call_that_reported_nothing_counts_nothing() -> None:
     run, ticket = cancelled()
     run.tell(ModelCutOff(run.now, ticket))

@@ -21,6 +21,7 @@ from turnfold.effects.tool import Invocation, ToolResult
 from turnfold.effects.transcript import ErrorKind, ModelError, TextPart, UserMessage
 from turnfold.shells.agent import Agent
 from turnfold.shells.agent_drive import Signal
+from turnfold.shells.agent_errors import AgentFailed
 from turnfold.shells.agent_hooks import AgentHooks, Update
 from turnfold.shells.agent_tools import Progress
 
@@ -205,5 +206,85 @@ def test_leaving_the_agents_context_gives_what_runs_its_grace(backend: str) -> N
                 await anyio.wait_all_tasks_blocked()
             assert agent.state.error_message == "as you wish"
             assert log.short[-1] == "agent-"
+
+    run(backend, scene)
+
+
+@pytest.mark.parametrize("how", ["cancel", "leave the agent", "leave the stream"])
+def test_a_model_that_cannot_see_the_abort_gets_no_grace(backend: str, how: str) -> None:
+    async def scene() -> None:
+        model = Model((*say("so")[:-1], None))
+        async with anyio.create_task_group() as tasks, Agent(model, grace_s=3600) as agent:
+            if how == "leave the stream":
+                async with agent.stream("hi"):
+                    await anyio.wait_all_tasks_blocked()
+            else:
+                tasks.start_soon(agent.prompt, "hi")
+                await anyio.wait_all_tasks_blocked()
+            if how == "cancel":
+                tasks.cancel_scope.cancel()
+        assert briefly(agent) == ["U:hi", "A!so"]
+        assert model.cut == 1
+
+    run(backend, scene)
+
+
+def test_a_key_that_is_fetched_has_its_grace(backend: str) -> None:
+    """A hook that exchanges one key for another must not lose both."""
+
+    async def scene() -> None:
+        asked, fetched = anyio.Event(), False
+
+        async def fetch(provider: str) -> str:
+            nonlocal fetched
+            asked.set()
+            for _ in range(10):
+                await anyio.lowlevel.checkpoint()
+            fetched = True
+            return "key"
+
+        model = Model()
+        agent = Agent(model, choice=ModelChoice("m1"), hooks=AgentHooks(credentials=fetch), grace_s=20)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.prompt, "hi")
+            await asked.wait()
+            agent.abort()
+        assert (fetched, model.requests) == (True, [])
+        assert briefly(agent)[-1] == "A!"
+
+    run(backend, scene)
+
+
+# --- raising
+
+
+def test_a_failed_answer_can_be_raised_until_there_is_another(backend: str) -> None:
+    async def scene() -> None:
+        quota, wordless = ModelError(ErrorKind.QUOTA, "no credit left"), ModelError(ErrorKind.NETWORK, "")
+        agent = Agent(Model((StreamFailed(quota),), (StreamFailed(wordless),), RuntimeError("broken")))
+        agent.raise_for_error()
+        for text, error in (("no credit left", quota), ("the answer ended as error", wordless)):
+            await agent.prompt("hi")
+            with pytest.raises(AgentFailed) as raised:
+                agent.raise_for_error()
+            assert (str(raised.value), raised.value.error) == (text, error)
+        await agent.prompt("hi")
+        with pytest.raises(AgentFailed, match="broken"):
+            agent.raise_for_error()
+        await agent.prompt("hi")
+        agent.raise_for_error()
+
+    run(backend, scene)
+
+
+def test_an_aborted_answer_can_be_raised_too(backend: str) -> None:
+    async def scene() -> None:
+        agent = Agent(Model([None]))
+        async with agent.stream("hi"):
+            await anyio.wait_all_tasks_blocked()
+        with pytest.raises(AgentFailed) as raised:
+            agent.raise_for_error()
+        assert raised.value.error is not None
+        assert raised.value.error.kind is ErrorKind.ABORTED
 
     run(backend, scene)

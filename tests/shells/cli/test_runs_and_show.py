@@ -28,6 +28,7 @@ from turnfold.effects.transcript import Usage
 from turnfold.shells.cli import main
 
 from tests.shells.cli.conftest import Cli
+from tests.shells.cli.terminal import shown
 
 RUN = "a-run-with-quite-a-long-name-that-goes-on"
 CALLS = (
@@ -236,6 +237,12 @@ def test_show_as_json_has_results_at_full_length(bare: Cli) -> None:
     assert set(run["calls"][0]) == {field.name for field in attrs.fields(ToolCall)} - {"arguments"}
 
 
+def test_show_names_the_model_where_it_was_one(bare: Cli) -> None:
+    store(bare, "r", None, head=b'{"version":1,"spent":[["acme","large","main",100,20,0,30,0]]}')
+    lines = bare.on_db("show", "r").out.splitlines()
+    assert "  model         acme/large" in lines
+
+
 @pytest.mark.parametrize("head", [b'{"version":1}', b"unreadable"])
 def test_tokens_that_are_not_told_apart_are_a_sum(bare: Cli, head: bytes) -> None:
     store(bare, "r", None, head=head)
@@ -252,8 +259,7 @@ def test_what_is_shown_fits_the_terminal(bare: Cli, command: tuple[str, ...], wi
         bare.monkeypatch.setattr(sys, "stdout", terminal)
         bare.monkeypatch.setenv("NO_COLOR", "1")
         assert main([*command, "--db", str(bare.db)]) == 0
-        terminal.flush()
-        seen = os.read(master, 65536).decode().replace("\r\n", "\n")
+        seen = shown(terminal, master)
     os.close(master)
     # Ids and commands are there to be copied, so they are in one piece.
     copied = (RUN, "        to do: turnfold ", "           or: turnfold ")
