@@ -5,12 +5,28 @@ test of its own, or into ``fixtures/``.
 """
 
 import functools
+import gc
 import inspect
+import ssl
+from typing import Any
 
 import pytest
 import trio
 import trio.testing
 from hypothesis import HealthCheck, settings
+
+# Nothing that is imported and collected is garbage: looking for some again and again takes as long as all the rest.
+gc.disable()
+
+_BELIEVE = ssl.SSLContext.load_verify_locations
+
+
+def _believe_nobody(context: ssl.SSLContext, *where: Any, **named: Any) -> None:
+    """Whom a client believes in most tests, since they speak to this machine only.
+
+    It would read the certificates of half the world first, each client anew, which takes longer than most tests.
+    """
+
 
 # Speed depends on the machine, so it is never a reason to fail.
 settings.register_profile(
@@ -45,6 +61,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--explore"):
         settings.load_profile("explore")
+    ssl.SSLContext.load_verify_locations = _believe_nobody
+
+
+def pytest_unconfigure() -> None:
+    ssl.SSLContext.load_verify_locations = _BELIEVE
+
+
+def pytest_collection_finish() -> None:
+    """From here on there is garbage, but not among what all tests share."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -62,3 +90,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     test = functools.partial(pyfuncitem.obj, **{name: pyfuncitem.funcargs[name] for name in names})
     trio.run(test, clock=trio.testing.MockClock(autojump_threshold=0))
     return True
+
+
+@pytest.fixture
+def certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clients believe whom they believe in earnest."""
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", _BELIEVE)

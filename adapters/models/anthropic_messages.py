@@ -63,7 +63,7 @@ def build_request(request: ModelRequest, config: ModelConfig, boundary: Boundary
     messages = messages_of(request, config, valid_id, boundary)
     limit = request.max_output_tokens or config.max_output_tokens or DEFAULT_MAX_TOKENS
     opening = {"role": "user", "content": [{"type": "text", "text": config.wording.opening}]}
-    sent = begun_by_user(in_turns(_messages(messages, config.wording), "content"), opening)
+    sent = begun_by_user(in_turns(_whole(_messages(messages, config.wording)), "content"), opening)
     options = options_of(request, config)
     members = permitted({**thinking_of(request, config), **options}, sent, config)
     limit = limit_for(members, limit, config, asked="thinking" not in options)
@@ -97,8 +97,8 @@ def _messages(messages: Iterable[Message], wording: Wording) -> Iterator[dict[st
         for message in group:
             if isinstance(message, UserMessage) and (blocks := _blocks(message.content)):
                 yield {"role": "user", "content": blocks}
-            elif isinstance(message, AssistantMessage) and (blocks := _output(message)):
-                yield {"role": "assistant", "content": blocks}
+            elif isinstance(message, AssistantMessage):
+                yield {"role": "assistant", "content": list(_said(message))}
 
 
 def _blocks(content: Content) -> list[dict[str, Any]]:
@@ -116,9 +116,37 @@ def _image(part: ImagePart) -> dict[str, Any]:
     return {"type": "image", "source": {"type": "base64", "media_type": part.mime, "data": part.data}}
 
 
-def _output(message: AssistantMessage) -> list[dict[str, Any]]:
-    """An output as blocks; none may end with a thought, so one that led to nothing is left out."""
-    blocks = list(_said(message))
+def _whole(sent: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is sent, without what the API would reject in an output: see ``_accepted``. One may be nothing then.
+
+    A call of the provider's own tools may have its result in a later output, and has it still to come where results of
+    ours are the last words.
+    """
+    told: set[str] = set()
+    goes_on = False
+    kept: list[dict[str, Any]] = []
+    for message in reversed(list(sent)):
+        blocks: list[dict[str, Any]] = message["content"]
+        if message["role"] == "user":
+            only_results = all(block["type"] == "tool_result" for block in blocks)
+            goes_on = only_results and (goes_on or not kept)
+        else:
+            told |= {as_text(block.get("tool_use_id")) for block in blocks if block["type"].endswith("_tool_result")}
+            message["content"] = _accepted(blocks, None if goes_on else told)
+        if message["content"]:
+            kept.append(message)
+    return kept[::-1]
+
+
+def _accepted(blocks: list[dict[str, Any]], told: set[str] | None) -> list[dict[str, Any]]:
+    """An output's blocks without calls of the provider's own tools that have no result (``told``: the ids that have).
+
+    Nor may it end with a thought, so one that led to nothing is left out.
+    """
+    if told is not None:
+        blocks = [
+            block for block in blocks if not block["type"].endswith("_tool_use") or as_text(block.get("id")) in told
+        ]
     while blocks and blocks[-1]["type"] in ("thinking", "redacted_thinking"):
         blocks.pop()
     return blocks

@@ -186,7 +186,9 @@ class Assembler:
         self._ready.append(StreamFinished(stop, raw_stop))
 
     def fail(self, error: ModelError, raw_stop: str | None = None) -> None:
-        """The answer will never be complete; its open blocks stay open."""
+        """The answer will never be complete; its open blocks stay open. Of one that never began is told whose it is."""
+        if not self._blocks:
+            self.start(None, None)
         self._ready.append(StreamFailed(error, raw_stop))
 
     def _begin(self, key: int | None, kind: DeltaKind, id: str = "", name: str = "") -> _Block:

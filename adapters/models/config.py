@@ -10,6 +10,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, quote_plus, urlsplit, ur
 from ...effects.model import ModelRequest
 from ...effects.transcript import ErrorKind
 from ...effects.transcript.boundary import DEFAULT_WORDING, Target, Wording
+from ...effects.transcript.reports import SHORTEST_SECRET
 from ...effects.values import field, frozen, replace
 from .vendors import VENDORS, Gateway, Vendor, protocols_of, through, vendor_of
 
@@ -28,9 +29,6 @@ __all__ = [
 
 
 _NOTHING: Mapping[str, Any] = {}
-
-SHORTEST_SECRET = 4
-"""Nothing shorter can be taken out of a text without spoiling it, and nothing shorter should be a secret."""
 
 
 class ConfigError(ValueError):

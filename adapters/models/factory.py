@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from types import ModuleType
 from typing import Any
 
+from ...effects.handed_in import LEVELS
 from ...effects.transcript.boundary import DEFAULT_WORDING, Wording
 from .anthropic_messages import ANTHROPIC_MESSAGES
 from .config import ConfigError, ModelConfig, Patience, api_key_for, base_url_for, check_secrecy, vendor_for
@@ -18,15 +19,11 @@ from .openai_responses import OPENAI_RESPONSES
 from .protocols import WireProtocol
 from .vendors import Gateway, Vendor
 
-__all__ = ["LEVELS", "make_model", "protocol_of"]
+__all__ = ["make_model", "protocol_of"]
 
 _PROTOCOLS = {
     protocol.name: protocol for protocol in (OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES, GEMINI_GENERATE)
 }
-
-
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-"""The levels of reasoning, from none at all to the most; not every model has all of them."""
 
 
 def make_model(

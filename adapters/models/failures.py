@@ -13,7 +13,7 @@ from typing import Any
 
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.transcript.failures import Trouble, causes_of, kind_of_report, tls_reason, trouble_of
-from ...effects.transcript.reports import is_markup, is_report, reported
+from ...effects.transcript.reports import Report, is_markup, is_report, reported, shown_code
 from ...effects.transcript.text import clean_text
 from ...effects.transcript.waiting import retry_after_ms, retry_info_ms
 from ...effects.values import replace
@@ -57,10 +57,10 @@ def of_status(config: ModelConfig, status: int, headers: Mapping[str, str], body
     """The failure that an answer with this status is. ``body`` is its beginning, ``now`` seconds since the epoch."""
     text = body.decode("utf-8", "replace").strip()
     value = _json(text)
-    report = reported(value)
+    report = _reported(config, value)
     if not report.said and not is_markup(text) and not text.startswith(("{", "[")):
         report = replace(report, said=text)
-    kind = kind_of_report(status, report)
+    kind = kind_of_report(status, report, retry_after_ms(headers, now, limited=False))
     delay = retry_after_ms(headers, now, kind is ErrorKind.RATE_LIMITED)
     return _error(
         config,
@@ -90,9 +90,13 @@ def of_page(config: ModelConfig, page: bytes, media: str = "") -> ModelError:
 
 def of_report(config: ModelConfig, value: Any, request_id: str | None = None) -> ModelError:
     """The failure that a provider reports in place of the rest of its answer; a passing one unless it says more."""
-    report = reported(value)
+    report = _reported(config, value)
     kind, status, delay = kind_of_report(report.status, report), report.status, retry_info_ms(value)
     return _error(config, kind, report.said, status=status, code=report.code, request_id=request_id, retry_after=delay)
+
+
+def _reported(config: ModelConfig, value: Any) -> Report:
+    return reported(value, f"{config.vendor.name} {config.host}")
 
 
 def _json(text: str) -> Any:
@@ -163,8 +167,8 @@ def _error(
         text += f" ({status})"
     if said := _excerpt(said, config):
         text += f": {said}"
-    code = code and _excerpt(code, config)
-    return ModelError(kind, text, status, code, request_id and _excerpt(request_id, config), retry_after)
+    code = _line(shown_code(code, (config.api_key, *config.withheld), config.secrets) or "") or None
+    return ModelError(kind, text, status, code, _excerpt(request_id or "", config) or None, retry_after)
 
 
 def _phrase(config: ModelConfig, kind: ErrorKind, status: int, retry_after: int | None) -> str:
@@ -202,6 +206,10 @@ def _phrase(config: ModelConfig, kind: ErrorKind, status: int, retry_after: int 
 
 def _excerpt(text: str, config: ModelConfig) -> str:
     """The beginning of somebody else's text, on one line and without secrets."""
-    line = " ".join(clean_text(config.scrubbed(text)).split())
+    return _line(config.scrubbed(text))
+
+
+def _line(text: str) -> str:
+    line = " ".join(clean_text(text).split())
     line = "".join(character if character.isprintable() else "\ufffd" for character in line[: _EXCERPT + 1])
     return line if len(line) <= _EXCERPT else line[:_EXCERPT] + "…"

@@ -2,9 +2,10 @@
 
 Apart from ``responses_reader``, which is the way back. Nothing is stored by the provider: every request carries the
 whole conversation, and what only the model itself may read again goes back as it came, the reasoning as the item it
-was (with its encrypted content), calls of the provider's own tools likewise, texts and calls under the ids of their
-items. Read ``build_request``, then ``_output`` for the rules about which items may go back. Options are members of the
-body that go in last; an ``include`` among them replaces ours, which asks for the encrypted reasoning.
+was (with its encrypted content), calls of the provider's own tools likewise, texts and calls behind reasoning under
+the ids of their items. Read ``build_request``, then ``_output`` for the rules about which items may go back. Options
+are members of the body that go in last; an ``include`` among them replaces ours, which asks for the encrypted
+reasoning.
 """
 
 import re
@@ -114,19 +115,22 @@ def _output(message: AssistantMessage, sealed: bool) -> list[dict[str, Any]]:
 
     The server pairs the items that it made: a reasoning item must be followed by what it was for, and an item under
     its id must come with its reasoning. So all of them go back, or where one is missing only what was said and called,
-    without ids; and reasoning at the end stays away.
+    and reasoning at the end stays away. A text or a call needs no id: it has one only where reasoning is before it, for
+    without any nobody knows whether there was none.
     """
     own = _own_items(message, sealed)
     paired = all(own)
     hidden = iter(own)
+    led = False
     items: list[dict[str, Any]] = []
     for part in message.parts:
         if isinstance(part, ThinkingPart):
             item = next(hidden) if paired else {}
+            led = led or item.get("type") == "reasoning"
         elif isinstance(part, CallPart):
-            item = _call(part, paired)
+            item = _call(part, led)
         else:
-            item = _text(part, paired)
+            item = _text(part, led)
         if item:
             items.append(item)
     while items and items[-1].get("type") == "reasoning":
@@ -164,7 +168,7 @@ def _thought(item: dict[str, Any], sealed: bool) -> dict[str, Any]:
     return {"summary": [], **{name: value for name, value in item.items() if value is not None}}
 
 
-def _call(part: CallPart, paired: bool) -> dict[str, Any]:
+def _call(part: CallPart, led: bool) -> dict[str, Any]:
     """A call with its arguments as they were written; what is no object would break servers that parse it."""
     arguments = part.arguments if arguments_of(part.arguments) is not None else "{}"
     item: dict[str, Any] = {
@@ -174,17 +178,17 @@ def _call(part: CallPart, paired: bool) -> dict[str, Any]:
         "arguments": arguments,
     }
     id = as_text(_signed(part.signature).get("id"))
-    return {**item, "id": id} if paired and 0 < len(id) <= _LONGEST_ID else item
+    return {**item, "id": id} if led and 0 < len(id) <= _LONGEST_ID else item
 
 
-def _text(part: TextPart, paired: bool) -> dict[str, Any]:
+def _text(part: TextPart, led: bool) -> dict[str, Any]:
     """A text under the id of its item, with its phase, where both are known; else as something that was said."""
     if not part.text:
         return {}
     signed = _signed(part.signature)
     id, phase = as_text(signed.get("id")), as_text(signed.get("phase"))
     kept = {"phase": phase} if phase else {}
-    if not paired or not 0 < len(id) <= _LONGEST_ID:
+    if not led or not 0 < len(id) <= _LONGEST_ID:
         return {"role": "assistant", "content": part.text, **kept}
     content: list[dict[str, Any]] = [{"type": "output_text", "text": part.text, "annotations": []}]
     return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content, **kept}

@@ -9,8 +9,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from difflib import get_close_matches
 from typing import Any, cast
 
+from ...effects.handed_in import LEVELS
 from ...effects.model import ModelRequest
 from ...effects.transcript import (
     ImagePart,
@@ -30,7 +32,6 @@ from .vendors import CallIds
 from .wire import as_object
 
 __all__ = [
-    "LEVELS",
     "arguments_of",
     "begun_by_user",
     "boundary_for",
@@ -50,9 +51,6 @@ __all__ = [
     "wrong_level",
 ]
 
-LEVELS = ("off", "minimal", "low", "medium", "high", "xhigh", "max")
-"""The levels of reasoning, from none to as much as there is. A model that has not all of them gets a near one."""
-
 
 def wrong_level(options: Mapping[str, Any]) -> str:
     """What is wrong with the level of reasoning among some options, for people; empty where nothing is.
@@ -62,7 +60,8 @@ def wrong_level(options: Mapping[str, Any]) -> str:
     level = options.get("reasoning", "")
     if level == "" or isinstance(level, Mapping) or (isinstance(level, str) and level in LEVELS):
         return ""
-    return f"reasoning is one of {', '.join(LEVELS)}, not {level!r}"
+    meant = get_close_matches(level.lower(), LEVELS, 1) if isinstance(level, str) else []
+    return f"reasoning is one of {', '.join(LEVELS)}, not {level!r}{f'; did you mean {meant[0]}?' if meant else ''}"
 
 
 def boundary_for(config: ModelConfig, id_rule: IdRule) -> Boundary:

@@ -6,6 +6,8 @@ servers send it whole, or only in the last event) is read from there. Every othe
 provider's own tools, says nothing here and is kept hidden, whole: the reasoning before it may not go back without it.
 """
 
+from collections import deque
+from itertools import count
 from typing import Any
 
 from ...effects.model import DeltaKind
@@ -27,9 +29,10 @@ _NAMELESS = 1 << 20
 class _Item:
     """An item that is arriving: where it is, what it has said so far, and which of its parts is being said."""
 
-    def __init__(self, key: int, kind: DeltaKind, named: bool) -> None:
+    def __init__(self, key: int, kind: DeltaKind, call_id: str, named: bool) -> None:
         self.key = key
         self.kind = kind
+        self.call_id = call_id
         self.named = named
         self.text = GrowingText()
         self.part: object = None
@@ -43,6 +46,7 @@ class ResponsesReader(AnswerReader):
         self._items: dict[int, _Item] = {}
         self._done: set[int | str] = set()
         self._keys: dict[str, int] = {}
+        self._fresh = count(_NAMELESS)
         self._refused = False
 
     def on_event(self, name: str, value: dict[str, Any]) -> None:
@@ -78,18 +82,56 @@ class ResponsesReader(AnswerReader):
                 pass
 
     def _key(self, value: dict[str, Any]) -> int:
-        """Where the item of an event is; servers that give no index at least give the item's id."""
-        index = as_count(value.get("output_index"))
-        if index is not None:
-            return index
-        id = as_text(value.get("item_id")) or as_text(as_object(value.get("item")).get("id"))
-        return self._keys.setdefault(id, _NAMELESS + len(self._keys))
+        """Where the item of an event is: at its index, whatever its id; servers without one at least give the id."""
+        index, item = as_count(value.get("output_index")), as_object(value.get("item"))
+        id = as_text(value.get("item_id")) or as_text(item.get("id"))
+        key = self._keys.get(id) if index is None else index
+        key = next(self._fresh) if key is None else key
+        for name in (id, _call_id(item)):
+            if name or index is None:
+                self._keys.setdefault(name, key)
+        return key
+
+    def _places(self, output: list[dict[str, Any]]) -> list[int]:
+        """Where the items of the last event are: servers that leave some out while they stream count otherwise there.
+
+        An item is found by its id, then by its call's id, then as the next that says the beginning of the same, then
+        at its index; else it is new. Nothing is found twice.
+        """
+        places: list[int | None] = [None] * len(output)
+        found: set[int] = set()
+
+        def find(index: int, key: int | None) -> None:
+            if places[index] is None and key is not None and key not in found:
+                places[index] = key
+                found.add(key)
+
+        for index, item in enumerate(output):
+            names = (as_text(item.get("id")), _call_id(item))
+            find(index, next((self._keys[name] for name in names if name and name in self._keys), None))
+        left = deque(item for item in self._items.values() if item.key not in found)
+        for index, item in enumerate(output):
+            if places[index] is None and left and self._may_be(left[0], item, by_text=True):
+                find(index, left.popleft().key)
+        for index, item in enumerate(output):
+            if self._may_be(self._items.get(index), item) or (index in self._done and _is_nameless(item)):
+                find(index, index)
+        taken = {*self._items, *self._done}
+        new = (index if index not in taken else next(self._fresh) for index in range(len(output)))
+        return [own if key is None else key for key, own in zip(places, new, strict=True)]
+
+    def _may_be(self, item: _Item | None, value: dict[str, Any], by_text: bool = False) -> bool:
+        """Whether an item is this one, by its kind and its call's id; ``by_text``: and says the beginning of it."""
+        kind = _KINDS.get(as_text(value.get("type")))
+        if item is None or kind is None or item.kind is not kind or (item.call_id and item.call_id != _call_id(value)):
+            return False
+        return not by_text or item.text.rest_of(self._told(kind, value)) is not None
 
     def _opened(self, key: int, kind: DeltaKind, id: str = "", name: str = "") -> _Item:
         """The item there, begun if it was not announced."""
         item = self._items.get(key)
         if item is None or item.kind is not kind:
-            item = self._items[key] = _Item(key, kind, bool(id and name))
+            item = self._items[key] = _Item(key, kind, id, bool(id and name))
             self._done.discard(key)
             self.answer.open(key, kind, id, name)
         elif not item.named and (id or name):
@@ -125,13 +167,13 @@ class ResponsesReader(AnswerReader):
         type, id = as_text(value.get("type")), as_text(value.get("id"))
         kind = _KINDS.get(type)
         if kind is None:
-            if done and type and (id or key) not in self._done and as_text(value.get("status")) in _WHOLE:
+            if done and type and (id or key) not in self._done and _is_whole(value):
                 self._done |= {key, id} - {""}
                 self._hide(value)
             return
         if key in self._done or id in self._done:
             return
-        call_id = (as_text(value.get("call_id")) or id) if kind is DeltaKind.CALL else ""
+        call_id = _call_id(value)
         item = self._opened(key, kind, call_id, as_text(value.get("name")) if call_id else "")
         self._settle(item, self._told(kind, value))
         if done:
@@ -165,10 +207,9 @@ class ResponsesReader(AnswerReader):
         if status in ("failed", "cancelled"):
             self._on_failure(response, event)
             return
-        for index, value in enumerate(as_list(response.get("output"))):
-            item = as_object(value)
-            known = self._keys.get(as_text(item.get("id")), index)
-            self._on_item(known, item, done=True)
+        output = [as_object(item) for item in as_list(response.get("output"))]
+        for key, item in zip(self._places(output), output, strict=True):
+            self._on_item(key, item, done=True)
         self._count(response)
         details = as_object(response.get("incomplete_details"))
         reason = "content_filter" if details.get("content_filter") else as_text(details.get("reason"))
@@ -188,6 +229,23 @@ class ResponsesReader(AnswerReader):
     def _count(self, response: dict[str, Any]) -> None:
         if usage := as_object(response.get("usage")):
             self.answer.count(responses_usage(usage))
+
+
+def _call_id(value: dict[str, Any]) -> str:
+    """The id of the call that an item is; a server that gives none at least gives the item's."""
+    if _KINDS.get(as_text(value.get("type"))) is not DeltaKind.CALL:
+        return ""
+    return as_text(value.get("call_id")) or as_text(value.get("id"))
+
+
+def _is_nameless(value: dict[str, Any]) -> bool:
+    """Whether it is an item of the provider's own that can only be told by its index."""
+    return as_text(value.get("type")) not in _KINDS and not as_text(value.get("id"))
+
+
+def _is_whole(value: dict[str, Any]) -> bool:
+    """Whether an item of the provider's own came to its end; a picture that is there did, whatever its status says."""
+    return as_text(value.get("status")) in _WHOLE or bool(value.get("result"))
 
 
 def _signature(kind: DeltaKind, value: dict[str, Any]) -> str:

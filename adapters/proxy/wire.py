@@ -209,7 +209,9 @@ def _assistant_from_wire(raw: Raw, at: int | None) -> AssistantMessage:
     kind = ErrorKind.ABORTED if stop is StopReason.ABORTED else ErrorKind.UNAVAILABLE
     return AssistantMessage(
         parts=assistant_parts(raw.get("content")),
-        **identity,
+        api=identity.get("api", ""),
+        provider=identity.get("provider", ""),
+        model=identity.get("model", ""),
         stop=stop,
         raw_stop=text_or_none(raw, "rawStopReason"),
         usage=usage,

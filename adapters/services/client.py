@@ -11,17 +11,16 @@ import math
 from collections.abc import Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 import anyio
 import httpx
 import msgspec
-from anyio.lowlevel import RunVar
 
 from ...effects.transcript import ErrorKind, ModelError, clean_json
 from ...effects.values import frozen
+from .connections import Connections
 from .endpoint import Endpoint
-from .errors import ServiceError, misconfigured, misused
+from .errors import ServiceError, misused
 from .failures import of_exception, of_status, of_success, unexpected
 
 __all__ = ["MAX_ANSWER_BYTES", "Query", "ServiceClient"]
@@ -64,13 +63,13 @@ class Query:
 class ServiceClient:
     """An HTTP client for services, under trio or asyncio; ``aclose`` it when done, or use it as a context manager.
 
-    ``connect_s`` is how long to wait for a connection, in seconds. Connections work only in the event loop that opened
-    them, so each loop has its own; those of this loop are closed.
+    ``connect_s`` is how long to wait for a connection, in seconds. Each event loop has its own connections; those that
+    nobody closed end with it (``Connections``).
     """
 
     def __init__(self, *, connect_s: float = CONNECT_S) -> None:
         self._connect_s = connect_s
-        self._closed = False
+        self._connections = Connections(self._made)
 
     async def __aenter__(self) -> "ServiceClient":
         return self
@@ -79,11 +78,8 @@ class ServiceClient:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Close the connections that are kept; nobody can be asked any more."""
-        self._closed = True
-        clients = self._here()
-        while clients:
-            await clients.popitem()[1].aclose()
+        """Close the connections that are kept for this event loop; nobody can be asked in it any more."""
+        await self._connections.aclose()
 
     async def ask(self, endpoint: Endpoint, query: Query, wanted: type[T]) -> T:
         """The answer of an endpoint as a value of the wanted type; raises ``ServiceError``."""
@@ -94,7 +90,7 @@ class ServiceClient:
             raise ServiceError(ModelError(ErrorKind.INVALID_REQUEST, phrase)) from None
         if isinstance(query.timeout_s, bool | str) or not query.timeout_s > 0:
             raise misused(f"{endpoint.label}: timeout_s must be a number of seconds above 0")
-        client = self._client(endpoint.local)
+        client = await self._connections.current(endpoint.local)
         try:
             with anyio.fail_after(query.timeout_s) as scope:
                 answer = await _answer(client, endpoint, query, content, scope)
@@ -106,31 +102,15 @@ class ServiceClient:
             raise failed
         return _decoded(endpoint, answer, wanted)
 
-    def _client(self, local: bool) -> httpx.AsyncClient:
-        """The client for servers on this machine, which no proxy can reach, or for all others."""
-        if self._closed:
-            raise misconfigured("the client for services was closed: make another one")
-        clients = self._here()
-        if local not in clients:
-            clients[local] = httpx.AsyncClient(
-                timeout=httpx.Timeout(None, connect=self._connect_s),
-                follow_redirects=False,
-                trust_env=not local,
-                event_hooks={"request": [_keep_out_of_logs]},
-                cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
-            )
-        return clients[local]
-
-    def _here(self) -> dict[bool, httpx.AsyncClient]:
-        """What is open in this event loop."""
-        everybodys = _OPEN.get(None)
-        if everybodys is None:
-            everybodys = WeakKeyDictionary["ServiceClient", dict[bool, httpx.AsyncClient]]()
-            _OPEN.set(everybodys)
-        return everybodys.setdefault(self, {})
-
-
-_OPEN: RunVar[WeakKeyDictionary[ServiceClient, dict[bool, httpx.AsyncClient]]] = RunVar("clients for services")
+    def _made(self, local: bool) -> httpx.AsyncClient:
+        """A client for servers on this machine, which no proxy can reach, or for all others."""
+        return httpx.AsyncClient(
+            timeout=httpx.Timeout(None, connect=self._connect_s),
+            follow_redirects=False,
+            trust_env=not local,
+            event_hooks={"request": [_keep_out_of_logs]},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # requests do not depend on each other
+        )
 
 
 async def _keep_out_of_logs(request: httpx.Request) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from ipaddress import ip_address
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
+from ...effects.transcript.reports import SHORTEST_SECRET
 from ...effects.values import field, frozen
 from .errors import misconfigured
 
@@ -44,9 +45,19 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not appear in any text; nothing so short that it would turn up in any sentence."""
+        """What must not appear in any text; nothing so short that it would turn up in any: see ``scrubbed``."""
         values = [value for _, value in parse_qsl(self.query)]
-        return tuple(secret for secret in (self.api_key, self.query, *values) if len(secret) > 3)
+        return tuple(secret for secret in (self.api_key, self.query, *values) if len(secret) >= SHORTEST_SECRET)
+
+    def scrubbed(self, text: str) -> str:
+        """The service's own text without what is secret; nothing of it, where the key is too short to be taken out."""
+        return "" if 0 < len(self.api_key) < SHORTEST_SECRET else self.struck(text)
+
+    def struck(self, text: str) -> str:
+        """A text of ours without what is secret."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
 
     def below(self, path: str, **query: str | int) -> str:
         """The address of something below this one, its own query kept; escapes stay as they are."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...effects.transcript import ErrorKind, ModelError, clean_text
 from ...effects.transcript.failures import Trouble, kind_of_report, tls_reason, trouble_of
-from ...effects.transcript.reports import Report, is_markup, is_report, reported
+from ...effects.transcript.reports import Report, is_markup, is_report, reported, shown_code
 from ...effects.transcript.waiting import retry_after_ms, retry_info_ms
 from ...effects.values import replace
 from .endpoint import Endpoint
@@ -33,17 +33,18 @@ def of_status(
     """The failure that an answer with this status is. ``page`` is its beginning, ``model`` the one that was asked."""
     text = page.decode("utf-8", "replace").strip()
     value = _json(text)
-    report = reported(value)
+    report = _reported(endpoint, value)
     if not report.said and not is_markup(text) and not text.startswith(("{", "[")):
         report = replace(report, said=text)
-    kind = kind_of_report(status, report)
-    delay = retry_after_ms(headers, time.time(), kind is ErrorKind.RATE_LIMITED)
+    now = time.time()
+    kind = kind_of_report(status, report, retry_after_ms(headers, now, limited=False))
+    delay = retry_after_ms(headers, now, kind is ErrorKind.RATE_LIMITED)
     failed = _told(endpoint, kind, status, report, model)
-    request_id = headers.get("x-request-id") or headers.get("request-id")
+    request_id = headers.get("x-request-id") or headers.get("request-id") or ""
     return ServiceError(
         replace(
             failed,
-            request_id=request_id and _excerpt(request_id, endpoint),
+            request_id=_excerpt(request_id, endpoint) or None,
             retry_after_ms=retry_info_ms(value) if delay is None else delay,
         )
     )
@@ -54,7 +55,7 @@ def of_success(endpoint: Endpoint, page: bytes, model: str = "") -> ServiceError
     value = _json(page.decode("utf-8", "replace"))
     if not is_report(value):
         return None
-    report = reported(value)
+    report = _reported(endpoint, value)
     return ServiceError(_told(endpoint, kind_of_report(report.status, report), report.status, report, model))
 
 
@@ -64,7 +65,8 @@ def _told(endpoint: Endpoint, kind: ErrorKind, status: int, report: Report, mode
         message += f" ({status})"
     if said := _excerpt(report.said, endpoint):
         message += f": {said}"
-    return ModelError(kind, message, status, report.code and _excerpt(report.code, endpoint))
+    code = shown_code(report.code, (endpoint.api_key,), endpoint.secrets)
+    return ModelError(kind, message, status, _line(code or "") or None)
 
 
 def of_exception(endpoint: Endpoint, raised: BaseException) -> ServiceError:
@@ -108,7 +110,11 @@ def _phrase(endpoint: Endpoint, kind: ErrorKind, status: int, model: str) -> str
         phrase = "{host} has no model {model}, or nothing at this address; check the model's name and the base URL"
     else:
         phrase = _PHRASES.get(kind, "{host} gave an unexpected answer")
-    return phrase.format(host=endpoint.host, model=_excerpt(model, endpoint))
+    return phrase.format(host=endpoint.host, model=_line(endpoint.struck(model)))
+
+
+def _reported(endpoint: Endpoint, value: Any) -> Report:
+    return reported(value, f"{endpoint.name} {endpoint.host}")
 
 
 def _json(text: str) -> Any:
@@ -120,8 +126,10 @@ def _json(text: str) -> Any:
 
 def _excerpt(text: str, endpoint: Endpoint) -> str:
     """The beginning of somebody else's text, on one line, without secrets; at most 512 bytes of it."""
-    for secret in endpoint.secrets:
-        text = text.replace(secret, "***")
+    return _line(endpoint.scrubbed(text))
+
+
+def _line(text: str) -> str:
     line = " ".join(clean_text(text).split())
     line = "".join(character if character.isprintable() else "\ufffd" for character in line[: _EXCERPT + 1])
     raw = line.encode()

@@ -44,7 +44,7 @@ __all__ = ["conclude", "fail", "on_abort", "on_broken", "on_sink_failed"]
 
 
 def on_abort(state: AgentState, event: AbortAsked, rules: AgentRules, about: int) -> AgentState:
-    """Somebody wants the run to stop: everything in flight is cut off, after a grace."""
+    """Somebody wants the run to stop: everything in flight is cut off, after a grace for whoever can end by itself."""
     return replace(cut_all(state), cancelled=True)
 
 

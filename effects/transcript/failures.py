@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import cast
 
 from .messages import ErrorKind, ModelError, Usage
-from .reports import Report, kind_of_code
+from .reports import SOON_MS, Report, kind_of_code
 
 __all__ = [
     "Stage",
@@ -105,24 +105,51 @@ _FULL_CONTEXT = re.compile(
     r"|exceed(s|ed)? (the |model'?s |max(imum)? |available )*context (window|size|length|limit)"
     r"|context window exceeds|context[ _]length[ _]exceeded|context_window_exceeded|context the overflows"
     r"|maximum (prompt|context) length|(longer|greater) than the (maximum model|(model'?s )?context) length"
-    r"|input token count.*exceed|\b(prompt|input|context|token count)\b.{0,80}exceeds the limit of \d"
+    r"|input token count.*exceed"
     r"|input length \d+ exceeds|range of input length should be|exceed max message tokens|exceeded model token limit"
-    r"|reduce the length of the messages|too large for model with|too many tokens|token limit exceeded"
+    r"|reduce the length of the messages|too large for model with|token limit exceeded"
+    r"|too many tokens(?![^.\n]{0,40}\bstop)"
     r"|inputs` tokens \+ `max_new_tokens` must be",
     re.IGNORECASE,
 )
-_NO_CREDIT = re.compile(
-    r"credit balance is too low|insufficient (balance|credits?|quota|funds)|exceeded your current (\w+ )?quota"
-    r"|usage limits?\b|overdue balance|in arrears|余额不足|欠费",
+_OVER_LIMIT = re.compile(
+    r"\b(prompt|input|context|token count)\b.{0,80}?exceeds the limit of (\d[\d,]*[ -]tokens?\b"
+    r"|(\d{4,}|\d{1,3}(,\d{3})+)(?![\d,]* ?([kmg]?i?b|bytes?|char\w*|pixels?|seconds?|items?)\b))",
     re.IGNORECASE,
 )
-_AGAIN = re.compile(r"please (retry|try again) in \d", re.IGNORECASE)
+"""A context is counted in tokens, by the thousand, and in no other unit."""
+
+_OWN_LIMIT = re.compile(r"\b(image|picture|audio|video|file|batch|stop|name|char\w*|byte)s?\b", re.IGNORECASE)
+"""What has a limit of its own."""
+
+_NO_CREDIT = re.compile(
+    r"credit balance is too low|insufficient (balance|credits?|quota|funds)|overdue balance|in arrears|余额不足|欠费"
+    r"|does(n.t| not) have any credits|used all (of )?(its |your |the )?available credits"
+    r"|reached (its|your|the) (\w+ )?spending limit|(?<!\w )key limit exceeded",
+    re.IGNORECASE,
+)
+_NO_QUOTA = re.compile(r"exceeded your current (\w+ )?quota", re.IGNORECASE)
+_NO_USAGE = re.compile(
+    r"\b(reached|exceeded)\b[^.\n]{0,60}\busage limits?\b|\busage limits?\b[^.\n]{0,40}\b(reached|exceeded)\b",
+    re.IGNORECASE,
+)
+_MOMENT = re.compile(
+    r"per[ _-]?(second|minute)|\b[rt]pm\b|(retry|try again) (in|after) (an? |one |\d[\d.]* ?)(s|m(?!o)|h)",
+    re.IGNORECASE,
+)
+"""Of a limit that is whole again soon, though in words that are those of an account that is used up."""
+
 _RATE = re.compile(r"rate.?limit|too many requests|throttl|please wait", re.IGNORECASE)
-_AT_ONCE = re.compile(r"concurren(t|cy)|rate.?limit", re.IGNORECASE)
+_AT_ONCE = re.compile(
+    r"(concurren(t|cy)|rate.?limit)[^.\n]{0,60}\b(exceed|reached)"
+    r"|\b(exceed|reached|too many)[^.\n]{0,60}(concurren(t|cy)|rate.?limit)",
+    re.IGNORECASE,
+)
 """Of a key that may do what it was used for, only not so often: no question of rights, whatever the status says."""
 _FILTERED = re.compile(
     r"content exists risk|input was flagged|requires moderation on|considered high risk|new_sensitive"
-    r"|may contain (inappropriate content|sensitive information)",
+    r"|may contain (inappropriate content|sensitive information)|violates usage guidelines|SAFETY_CHECK_TYPE"
+    r"|blocked by content filter|rejected as a result of our safety system",
     re.IGNORECASE,
 )
 _BAD_KEY = re.compile(r"(incorrect|invalid) api key|api key (is )?(not valid|invalid|expired)", re.IGNORECASE)
@@ -133,21 +160,32 @@ def stage_of(failed: ErrorKind | ModelError) -> Stage:
     return _STAGES.get(failed.kind if isinstance(failed, ModelError) else failed, Stage.CONNECT)
 
 
-def kind_of_report(status: int, report: Report) -> ErrorKind:
-    """The kind of a failure by its status (0: none) and what the provider's report says."""
-    return report.kind or kind_of(status, report.code, report.said)
+def kind_of_report(status: int, report: Report, asked_ms: int | None = None) -> ErrorKind:
+    """The kind of a failure by its status (0: none) and what the provider's report says.
+
+    ``asked_ms`` is the delay that the headers ask for in so many words (``retry-after``), in milliseconds. A vendor's
+    own number says nothing where its server broke down: 1001 may be anything's number then.
+    """
+    shaped = report.kind or (report.numbered if status < 500 else None)
+    if shaped is not None:
+        return shaped
+    passing = report.passing
+    if passing is None and asked_ms is not None and asked_ms < SOON_MS:
+        passing = True
+    return kind_of(status, report.code, report.said, passing)
 
 
-def kind_of(status: int, code: str | None, said: str) -> ErrorKind:
+def kind_of(status: int, code: str | None, said: str, passing: bool | None = None) -> ErrorKind:
     """The kind of a failure by its status (0: none), the provider's code and its words.
 
-    A failure without a status that says nothing else is a passing one. An empty 400 is a request that was rejected: it
-    was one server's way to tell a full context, which has a code for it now, and gateways reject anything so.
+    ``passing``: whether the limit that was met, if one was, is whole again soon (none: nobody says). A failure without
+    a status that says nothing else is a passing one. An empty 400 is a request that was rejected: it was one server's
+    way to tell a full context, which has a code for it now, and gateways reject anything so.
     """
     named, said = kind_of_code(code), said[:_LOOKED_AT]
     if status == 403 and named not in (ErrorKind.QUOTA, ErrorKind.REFUSED) and _AT_ONCE.search(said):
         return ErrorKind.RATE_LIMITED
-    if named in (None, ErrorKind.RATE_LIMITED) and _NO_CREDIT.search(said) and not _AGAIN.search(said):
+    if named in (None, ErrorKind.RATE_LIMITED) and _is_spent(status, said, passing):
         return ErrorKind.QUOTA
     if named is not None:
         return named
@@ -158,11 +196,33 @@ def kind_of(status: int, code: str | None, said: str) -> ErrorKind:
             return ErrorKind.REFUSED
         if _BAD_KEY.search(said):
             return ErrorKind.UNAUTHORIZED
-    if status in (0, 400, 413, 422) and _FULL_CONTEXT.search(said):
+    if status in (0, 400, 413, 422) and _is_full(said):
         return ErrorKind.RATE_LIMITED if _RATE.search(said) else ErrorKind.OVERFLOW
     if not status:
         return kind_of_code(code, broad=True) or ErrorKind.UNAVAILABLE
     return kind_of_status(status)
+
+
+def _is_spent(status: int, said: str, passing: bool | None) -> bool:
+    """Whether an account is empty, or its quota is used up for longer than a run would wait."""
+    if status in (0, 429) and passing is False:
+        return True
+    if _MOMENT.search(said):
+        return False
+    if _NO_CREDIT.search(said):
+        return True
+    if passing or status not in (0, 400, 402, 403, 429):
+        return False
+    return bool(_NO_QUOTA.search(said) or (_NO_USAGE.search(said) and not _RATE.search(said)))
+
+
+def _is_full(said: str) -> bool:
+    """Whether a provider says that its context is full, and not that something in a request has a limit of its own."""
+    if _FULL_CONTEXT.search(said):
+        return True
+    return any(
+        not _OWN_LIMIT.search(said, max(0, found.start() - 40), found.end()) for found in _OVER_LIMIT.finditer(said)
+    )
 
 
 def kind_of_status(status: int) -> ErrorKind:

@@ -1,22 +1,30 @@
 """Error reports, in any of the shapes that providers use: the code and the words in them, and what they stand for.
 
 Pure reading of decoded JSON that somebody else wrote: nothing in it is of a certain type, and any text may be long.
-Some vendors number their errors; their numbers mean something in the vendor's own shape only, since another's are
-others (1002 is a rate limit here and a bad key there). What a gateway repeats of the server behind it is read as well.
+Some vendors number their errors; their numbers mean something in the vendor's own shape or from the vendor itself only,
+since another's are others (1002 is a rate limit here and a bad key there). What a gateway repeats of the server behind
+it is read as well.
 
 Read ``reported`` first. What kind of failure a report is, all in all, says ``failures.kind_of_report``.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import msgspec
 
 from ..values import frozen, replace
 from .messages import ErrorKind
+from .waiting import retry_info_ms
 
-__all__ = ["Report", "is_markup", "is_report", "kind_of_code", "reported"]
+__all__ = ["SHORTEST_SECRET", "SOON_MS", "Report", "is_markup", "is_report", "kind_of_code", "reported", "shown_code"]
+
+SHORTEST_SECRET = 4
+"""Nothing shorter, in characters, can be taken out of a text without spoiling it."""
+
+SOON_MS = 3_600_000
+"""A limit that is whole again sooner is one of requests at a time; what takes longer is used up."""
 
 _LONGEST = 4_000
 """The characters of somebody else's words that are looked at: no report needs more to say what is wrong."""
@@ -31,13 +39,16 @@ _GATEWAYS = 3
 class Report:
     """What a report says: the provider's own ``code`` and words, and the HTTP ``status`` that it names (0: none).
 
-    ``kind`` is there where the shape of the report alone tells it.
+    ``kind`` is there where the shape of the report alone tells it, ``numbered`` where a number of the vendor's own
+    does. ``passing``: whether the limit that was met is whole again soon, where it says (it names a quota, or a delay).
     """
 
     code: str | None = None
     said: str = ""
     kind: ErrorKind | None = None
     status: int = 0
+    numbered: ErrorKind | None = None
+    passing: bool | None = None
 
 
 _MEANT: Mapping[ErrorKind, str] = {
@@ -60,7 +71,7 @@ _MEANT: Mapping[ErrorKind, str] = {
     ErrorKind.NOT_FOUND: "model_not_found not_found_error",
     ErrorKind.REFUSED: (
         "content_filter content_policy_violation image_content_policy_violation misalignment_policy_violation"
-        " bio_policy refusal data_inspection_failed DataInspectionFailed"
+        " bio_policy refusal data_inspection_failed DataInspectionFailed moderation_blocked"
     ),
     ErrorKind.INVALID_REQUEST: "invalid_prompt invalid_request_error 2013",  # the number is MiniMax's
     ErrorKind.UNAVAILABLE: "overloaded_error server_error api_error",
@@ -97,6 +108,8 @@ _NUMBERS_OF_ZHIPU = {
     "1261": ErrorKind.OVERFLOW,
     "1301": ErrorKind.REFUSED,
 }
+_ZHIPU = re.compile(r"(^|[ .])(zhipu|bigmodel\.cn|z\.ai)\b", re.IGNORECASE)
+"""As the vendor is called, and as its hosts are."""
 
 
 def kind_of_code(code: str | None, broad: bool = False) -> ErrorKind | None:
@@ -111,6 +124,20 @@ def kind_of_code(code: str | None, broad: bool = False) -> ErrorKind | None:
     return _CODES.get(code)
 
 
+def shown_code(code: str | None, keys: Iterable[str], secrets: Iterable[str]) -> str | None:
+    """A provider's code as it may be shown: without ``secrets``, and not at all if it holds a key as a word of its own
+    that is too short to be taken out. What everybody's codes are called is nobody's secret, whatever a key may be.
+    """
+    if code is None or code in _CODES:
+        return code
+    short = (key for key in keys if 0 < len(key) < SHORTEST_SECRET)
+    if any(re.search(rf"(?<![^\W_]){re.escape(key)}(?![^\W_])", code) for key in short):
+        return None
+    for secret in secrets:
+        code = code.replace(secret, "***")
+    return code
+
+
 def is_markup(text: str) -> bool:
     """Whether a page is for browsers: a proxy's page says nothing about the request."""
     return _MARKUP.match(text) is not None
@@ -122,12 +149,15 @@ def is_report(value: Any) -> bool:
     return bool(answer.get("error")) or bool(_object(answer.get("base_resp")).get("status_code"))
 
 
-def reported(value: Any) -> Report:
-    """What an error report says; nothing at all where it is none."""
-    return _reported(value, _GATEWAYS)
+def reported(value: Any, who: str = "") -> Report:
+    """What an error report says; nothing at all where it is none.
+
+    ``who`` are the names of whoever sent it, with spaces between them: the vendor's, the host's.
+    """
+    return _reported(value, who, _GATEWAYS)
 
 
-def _reported(value: Any, depth: int) -> Report:
+def _reported(value: Any, who: str, depth: int) -> Report:
     page = _object(cast("list[Any]", value)[0] if isinstance(value, list) and value else value)
     inner = page.get("error")
     if isinstance(inner, str):
@@ -136,13 +166,22 @@ def _reported(value: Any, depth: int) -> Report:
     if report is page and page.get("base_resp"):
         return _of_minimax(_object(page.get("base_resp")))
     metadata = _object(report.get("metadata"))
-    behind = _behind(metadata, depth)
+    behind = _behind(metadata, who, depth)
     own = [_code(report.get(name)) for name in ("code", "type", "status")]
     codes = [code for code in (*_reasons(report), *own, _code(metadata.get("error_type")), behind.code) if code]
     said = _text(report.get("message")) or _text(report.get("detail"))
     code = next(filter(kind_of_code, codes), next(filter(None, own), None))
-    kind = _by_shape(report, metadata) or behind.kind
-    return Report(code, _joined(said, metadata, behind.said), kind, _status(report))
+    kind = ErrorKind.REFUSED if metadata.get("reasons") or metadata.get("flagged_input") else behind.kind
+    numbered = _NUMBERS_OF_ZHIPU.get(_code(report.get("code")) or "") if _ZHIPU.search(who) else None
+    passing = _is_passing(report)
+    return Report(
+        code,
+        _joined(said, metadata, behind.said),
+        kind,
+        _status(report),
+        behind.numbered if numbered is None or "type" in report else numbered,
+        behind.passing if passing is None else passing,
+    )
 
 
 def _reasons(report: Mapping[str, Any]) -> list[str]:
@@ -151,11 +190,17 @@ def _reasons(report: Mapping[str, Any]) -> list[str]:
     return [reason for reason in reasons if kind_of_code(reason)]
 
 
-def _by_shape(report: Mapping[str, Any], metadata: Mapping[str, Any]) -> ErrorKind | None:
-    """What a report is by the shape it has: moderation of OpenRouter's, or one of Zhipu's numbers."""
-    if metadata.get("reasons") or metadata.get("flagged_input"):
-        return ErrorKind.REFUSED
-    return None if "type" in report else _NUMBERS_OF_ZHIPU.get(_code(report.get("code")) or "")
+def _is_passing(report: Mapping[str, Any]) -> bool | None:
+    """Whether the limit that was met is whole again soon, in Google's words for programs; none where it does not say.
+
+    A quota of a day counts most: the delay that comes with it is that of the minute.
+    """
+    violations = [each for detail in _list(report.get("details")) for each in _list(_object(detail).get("violations"))]
+    quotas = " ".join(_text(_object(each).get("quotaId")) for each in violations)
+    if "PerDay" in quotas:
+        return False
+    delay = retry_info_ms({"error": report})
+    return True if "PerMinute" in quotas or (delay is not None and delay < SOON_MS) else None
 
 
 def _of_minimax(base: Mapping[str, Any]) -> Report:
@@ -164,7 +209,7 @@ def _of_minimax(base: Mapping[str, Any]) -> Report:
     return Report(_code(number), _text(base.get("status_msg")), kind)
 
 
-def _behind(metadata: Mapping[str, Any], depth: int) -> Report:
+def _behind(metadata: Mapping[str, Any], who: str, depth: int) -> Report:
     """What the server behind a gateway said, as the gateway repeats it: a report of its own, in JSON, or plain text.
 
     What it means counts, unless it is about a key: that key is the gateway's, and ours was accepted.
@@ -173,9 +218,10 @@ def _behind(metadata: Mapping[str, Any], depth: int) -> Report:
     if not depth or not raw:
         return Report()
     text = _text(raw).strip()
-    report = _reported(_json(raw) if isinstance(raw, str) else raw, depth - 1)
-    if (report.kind or kind_of_code(report.code)) in (ErrorKind.UNAUTHORIZED, ErrorKind.FORBIDDEN):
-        report = replace(report, code=None, kind=None)
+    who = f"{who} {_text(metadata.get('provider_name'))}"
+    report = _reported(_json(raw) if isinstance(raw, str) else raw, who, depth - 1)
+    if (report.kind or report.numbered or kind_of_code(report.code)) in (ErrorKind.UNAUTHORIZED, ErrorKind.FORBIDDEN):
+        report = replace(report, code=None, kind=None, numbered=None)
     return report if report.said or is_markup(text) else replace(report, said=text)
 
 

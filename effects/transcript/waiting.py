@@ -45,10 +45,11 @@ def retry_after_ms(headers: Mapping[str, str], now: float, limited: bool = True)
     this is a rate limit (``limited``), when the limit begins anew that is used up (``x-ratelimit-reset``, ``-ms``,
     ``-after``). Where it says nothing of that kind, the longest wait among the single limits that are used up
     (``x-ratelimit-reset-tokens``, ``anthropic-ratelimit-tokens-reset`` and so on): a limit is whole again later than
-    the next request is welcome, so these do not prolong what was asked for. ``now`` is in seconds since the epoch.
+    the next request is welcome, so these do not prolong what was asked for. A limit of which something is left is no
+    reason to wait. ``now`` is in seconds since the epoch.
     """
     waits = [_wait(headers.get("retry-after-ms"), now, _MS), _wait(headers.get("retry-after"), now)]
-    if limited and not (_number(headers.get(_REMAINING)) or 0) > 0:
+    if limited and _is_used_up(headers, _REMAINING) is not False:
         waits += [_wait(headers.get(name), now, unit) for name, unit in _RESETS]
     asked = [wait for wait in waits if wait is not None]
     return max(asked) if asked else _until_anew(headers, now) if limited else None
@@ -56,7 +57,10 @@ def retry_after_ms(headers: Mapping[str, str], now: float, limited: bool = True)
 
 def retry_info_ms(report: Any) -> int | None:
     """The delay in milliseconds that an error report of Google's asks for (``RetryInfo`` among its details), if any."""
-    error: Any = cast("dict[str, Any]", report).get("error") if isinstance(report, dict) else None
+    page: Any = report
+    if isinstance(report, list) and report:  # as Google's own compatible services have it
+        page = cast("list[Any]", report)[0]
+    error: Any = cast("dict[str, Any]", page).get("error") if isinstance(page, dict) else None
     details: Any = cast("dict[str, Any]", error).get("details") if isinstance(error, dict) else None
     for detail in cast("list[Any]", details) if isinstance(details, list) else []:
         delay: Any = cast("dict[str, Any]", detail).get("retryDelay") if isinstance(detail, dict) else None
@@ -66,14 +70,19 @@ def retry_info_ms(report: Any) -> int | None:
 
 
 def _until_anew(headers: Mapping[str, str], now: float) -> int | None:
-    """The longest wait among the limits that are used up; among all of them where none says that it is."""
-    resets = [(name, _REMAINING, unit) for name, unit in _RESETS] + [(*part, _S) for part in _PARTS]
+    """The longest wait among the limits that are used up, or else among those that do not say what is left of them."""
     waits: list[tuple[bool, int]] = []
-    for reset, remaining, unit in resets:
-        wait = _wait(headers.get(reset), now, unit)
-        if wait is not None:
-            waits.append((_number(headers.get(remaining)) == 0, wait))
+    for reset, remaining in _PARTS:
+        wait, used_up = _wait(headers.get(reset), now), _is_used_up(headers, remaining)
+        if wait is not None and used_up is not False:
+            waits.append((used_up is True, wait))
     return max(waits)[1] if waits else None
+
+
+def _is_used_up(headers: Mapping[str, str], remaining: str) -> bool | None:
+    """Whether nothing is left of a limit; none where that is not said."""
+    left = _number(headers.get(remaining))
+    return None if left is None else left <= 0
 
 
 def _wait(text: str | None, now: float, unit: float = _S) -> int | None:

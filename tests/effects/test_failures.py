@@ -15,9 +15,9 @@ from turnfold.effects.transcript.failures import (
     stage_of,
     trouble_of,
 )
-from turnfold.effects.transcript.reports import Report, is_report, reported
+from turnfold.effects.transcript.reports import Report, is_report, reported, shown_code
 
-from tests.effects.told import ABOUT_REPORTS, FULL, NOT_FULL, REPORTS, base, behind, plain
+from tests.effects.told import ABOUT_REPORTS, CODES, DAY, FULL, NOT_FULL, REPORTS, base, behind, limited, plain
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,10 @@ def test_an_expired_token_is_a_key_that_is_not_accepted_whatever_the_status(code
 def test_too_much_at_once_is_no_question_of_rights() -> None:
     assert kind_of(403, None, "Concurrency limit reached for this key") == ErrorKind.RATE_LIMITED
     assert kind_of(403, "permission_error", "too many concurrent requests") == ErrorKind.RATE_LIMITED
+    assert kind_of(403, None, "You exceeded the rate limit of this key") == ErrorKind.RATE_LIMITED
     assert kind_of(403, "permission_error", "no access to this model") == ErrorKind.FORBIDDEN
+    for said in ("The concurrency feature is not in your plan", "Settings of the rate limit may not be changed"):
+        assert kind_of(403, "permission_error", said) == kind_of(403, None, said) == ErrorKind.FORBIDDEN
     assert kind_of(403, "content_filter", "what you say of rate limits") == ErrorKind.REFUSED
 
 
@@ -84,9 +87,48 @@ def test_what_is_too_large_otherwise_is_no_full_context(said: str) -> None:
 
 @pytest.mark.parametrize(("who", "status", "page", "kind", "code"), REPORTS, ids=ABOUT_REPORTS)
 def test_what_vendors_report(who: str, status: int, page: dict[str, Any], kind: ErrorKind, code: str | None) -> None:
-    report = reported(page)
-    assert kind_of_report(status, report) == kind
+    report = reported(page, who)
+    assert kind_of_report(status or report.status, report) == kind
     assert code in (None, report.code)
+
+
+@pytest.mark.parametrize(
+    ("who", "is_zhipu"),
+    [
+        ("zhipu somebodys.gateway", True),
+        ("openai_compatible open.bigmodel.cn", True),
+        ("openai_compatible api.z.ai:443", True),
+        ("openai_compatible api.xz.ai", False),
+        ("openai_compatible z.aim", False),
+        ("", False),
+    ],
+)
+def test_a_number_of_a_vendors_means_something_from_the_vendor_only(who: str, is_zhipu: bool) -> None:
+    report = reported(plain("no", code="1261"), who)
+    assert report.numbered == (ErrorKind.OVERFLOW if is_zhipu else None)
+    assert kind_of_report(400, report) == (ErrorKind.OVERFLOW if is_zhipu else ErrorKind.INVALID_REQUEST)
+    assert kind_of_report(500, report) == ErrorKind.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("asked_ms", "page", "kind"),
+    [
+        (20_000, limited(), ErrorKind.RATE_LIMITED),
+        (3_599_999, limited(), ErrorKind.RATE_LIMITED),
+        (3_600_000, limited(), ErrorKind.QUOTA),
+        (20_000, limited(DAY), ErrorKind.QUOTA),
+        (20_000, plain("no", code="insufficient_quota"), ErrorKind.QUOTA),
+        (20_000, plain("Your credit balance is too low"), ErrorKind.QUOTA),
+    ],
+)
+def test_a_limit_with_a_delay_is_a_rate_limit_unless_more_is_said(asked_ms: int, page: Any, kind: ErrorKind) -> None:
+    assert kind_of_report(429, reported(page), asked_ms) == kind
+
+
+@pytest.mark.parametrize(("key", "code", "shown"), CODES)
+def test_a_code_is_shown_without_keys_unless_everybody_knows_it(key: str, code: str, shown: str | None) -> None:
+    assert shown_code(code, ("", key), (key,) if len(key) > 3 else ()) == shown
+    assert shown_code(None, (key,), ()) is None
 
 
 def test_a_report_may_have_any_shape() -> None:

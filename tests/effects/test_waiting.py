@@ -67,4 +67,5 @@ def test_no_text_makes_it_fail(text: str) -> None:
 )
 def test_a_report_may_say_how_long_to_wait(details: object, wait_ms: int | None) -> None:
     assert retry_info_ms({"error": {"code": 429, "details": details}}) == wait_ms
+    assert retry_info_ms([{"error": {"code": 429, "details": details}}]) == wait_ms
     assert retry_info_ms({"error": "no"}) is retry_info_ms([]) is retry_info_ms(None) is None

@@ -40,6 +40,8 @@ FULL = {
     "somebody": "Context length exceeded",
     "others": "Too many tokens in the request",
     "some": "token limit exceeded",
+    "a small one": "The input of 600 tokens exceeds the limit of 512 tokens",
+    "a large one": "prompt exceeds the limit of 128,000",
     "one more": "model_context_window_exceeded",
 }
 """Words for a full context, by who says so."""
@@ -48,6 +50,16 @@ NOT_FULL = [
     "max_tokens exceeds the limit of 8192",
     "the number of images exceeds the limit of 10",
     "integer above maximum value, expected a value <= 32768, but got 65536 instead",
+    "The input image size exceeds the limit of 20 MB",
+    "The input exceeds the limit of 20000 KB",
+    "The input exceeds the limit of 100,000 characters",
+    "Number of images in the prompt exceeds the limit of 8",
+    "image of 4000 tokens in the prompt exceeds the limit of 2000",
+    "input tool name exceeds the limit of 64 characters",
+    "top_logprobs: token count 30 exceeds the limit of 20",
+    "embedding input: batch size 300 in input exceeds the limit of 256",
+    "embedding input: batch size 3000 in input exceeds the limit of 2048",
+    "Too many tokens in stop sequences",
     "",
 ]
 """Words for something else that is too large, or none at all."""
@@ -68,8 +80,24 @@ def base(number: int, said: str = "no") -> Page:
     return {"base_resp": {"status_code": number, "status_msg": said}}
 
 
+def limited(*quotas: str, delay: str = "", more: str = "") -> Page:
+    """As Google tells that a limit was met; the words are the same for all of them."""
+    said = (
+        "You exceeded your current quota, please check your plan and billing details: https://ai.dev/docs/rate-limits."
+    )
+    failure = {"@type": "google.rpc.QuotaFailure", "violations": [{"quotaId": quota} for quota in quotas]}
+    details = [failure, *([{"@type": "google.rpc.RetryInfo", "retryDelay": delay}] if delay else [])]
+    return plain(said + more, code=429, status="RESOURCE_EXHAUSTED", details=details)
+
+
+MINUTE, DAY = (f"GenerateRequestsPer{time}PerProjectPerModel-FreeTier" for time in ("Minute", "Day"))
+"""Names of Google's quotas."""
+
 _SPENT = "You have reached your specified API usage limits. You will regain access on 2027-02-01 at 00:00 UTC."
 _FLAGGED = 'acme/m requires moderation on Acme. Your input was flagged for "violence".'
+_NO_RIGHT = "The caller does not have permission to execute the specified operation"
+_UNSAFE = "Content violates usage guidelines. Team: t, Model: m, Failed check: SAFETY_CHECK_TYPE_BIO"
+_NO_CREDITS = "Your newly created team doesn't have any credits yet. You can purchase credits on https://console.x.ai."
 _BAD_XAI = "Incorrect API key provided: xa***ey. You can obtain an API key from https://console.x.ai."
 
 REPORTS: list[tuple[str, int, Page, ErrorKind, str | None]] = [
@@ -87,7 +115,7 @@ REPORTS: list[tuple[str, int, Page, ErrorKind, str | None]] = [
     ("minimax", 500, plain("insufficient balance (1008)", type="api_error"), ErrorKind.QUOTA, "api_error"),
     ("zhipu", 400, plain("Prompt 超长", code="1261"), ErrorKind.OVERFLOW, "1261"),
     ("copilot", 400, plain("no", code="model_max_prompt_tokens_exceeded"), ErrorKind.OVERFLOW, None),
-    ("mistral", 400, plain("no", code="1261", type="odd"), ErrorKind.INVALID_REQUEST, "1261"),
+    ("zhipu", 400, plain("no", code="1261", type="a gateway's"), ErrorKind.INVALID_REQUEST, "1261"),
     ("zhipu", 429, plain("no", code="1302"), ErrorKind.RATE_LIMITED, "1302"),
     ("zhipu", 401, plain("no", code="1002"), ErrorKind.UNAUTHORIZED, "1002"),
     ("alibaba", 400, plain("no", code="data_inspection_failed"), ErrorKind.REFUSED, "data_inspection_failed"),
@@ -107,8 +135,14 @@ REPORTS: list[tuple[str, int, Page, ErrorKind, str | None]] = [
     ("openrouter", 400, behind(FULL["vllm"]), ErrorKind.OVERFLOW, None),
     ("openrouter", 400, behind(FULL["alibaba"]), ErrorKind.OVERFLOW, None),
     ("openrouter", 400, behind(behind(plain(FULL["sglang"]))), ErrorKind.OVERFLOW, None),
-    ("openrouter", 400, behind(plain("no", code="1261")), ErrorKind.OVERFLOW, None),
-    ("openrouter", 502, behind(plain("no", code="1002")), ErrorKind.UNAVAILABLE, None),
+    ("openrouter", 400, behind(plain("no", code="1261"), provider_name="Z.AI"), ErrorKind.OVERFLOW, None),
+    ("openrouter", 400, behind(plain("no", code="1002"), provider_name="Z.AI"), ErrorKind.INVALID_REQUEST, None),
+    ("openrouter", 502, behind(plain("no", code="1261"), provider_name="Z.AI"), ErrorKind.UNAVAILABLE, None),
+    ("openrouter", 400, behind(plain("no", code="1261")), ErrorKind.INVALID_REQUEST, None),
+    ("openrouter", 429, behind(limited()), ErrorKind.QUOTA, None),
+    ("openrouter", 429, behind(limited(MINUTE)), ErrorKind.RATE_LIMITED, None),
+    ("openrouter", 403, plain("Key limit exceeded (total limit). Manage it at x", code=403), ErrorKind.QUOTA, "403"),
+    ("anybody", 400, plain("metadata key limit exceeded"), ErrorKind.INVALID_REQUEST, None),
     ("openrouter", 502, behind(plain("no", code="insufficient_quota")), ErrorKind.QUOTA, "insufficient_quota"),
     ("openrouter", 502, behind(plain("no", code="invalid_api_key")), ErrorKind.UNAVAILABLE, None),
     ("openrouter", 429, behind("acme/m is temporarily rate-limited upstream."), ErrorKind.RATE_LIMITED, None),
@@ -128,10 +162,49 @@ REPORTS: list[tuple[str, int, Page, ErrorKind, str | None]] = [
     ("bedrock", 400, plain("ThrottlingException: Too many tokens, please wait."), ErrorKind.RATE_LIMITED, None),
     ("groq", 413, plain("Request too large: rate limit of tokens per minute"), ErrorKind.RATE_LIMITED, None),
     ("anybody", 413, plain("no"), ErrorKind.OVERFLOW, None),
+    ("xai", 403, {"code": _NO_RIGHT, "error": _UNSAFE}, ErrorKind.REFUSED, _NO_RIGHT),
+    ("xai", 403, {"code": _NO_RIGHT, "error": _NO_CREDITS}, ErrorKind.QUOTA, _NO_RIGHT),
+    ("xai", 403, {"code": _NO_RIGHT, "error": "no"}, ErrorKind.FORBIDDEN, _NO_RIGHT),
+    ("xai", 429, {"code": "exhausted", "error": "Your team has used all available credits."}, ErrorKind.QUOTA, None),
+    ("xai", 429, {"code": "exhausted", "error": "It reached its monthly spending limit."}, ErrorKind.QUOTA, None),
+    ("anthropic", 400, plain("Output blocked by content filtering policy"), ErrorKind.REFUSED, None),
+    ("openai", 400, plain("Your request was rejected as a result of our safety system."), ErrorKind.REFUSED, None),
+    ("openai", 400, plain("no", code="moderation_blocked"), ErrorKind.REFUSED, "moderation_blocked"),
+    ("google", 429, limited(), ErrorKind.QUOTA, None),
+    ("google", 429, limited(delay="1s"), ErrorKind.RATE_LIMITED, None),
+    ("google", 429, limited(delay="36000s"), ErrorKind.QUOTA, None),
+    ("google", 429, limited(MINUTE), ErrorKind.RATE_LIMITED, None),
+    ("google", 429, limited(MINUTE, DAY, delay="1s"), ErrorKind.QUOTA, None),
+    ("google", 429, limited(DAY, delay="34s", more=" Please retry in 34.07s."), ErrorKind.QUOTA, None),
+    ("google", 0, limited(MINUTE, delay="1s"), ErrorKind.RATE_LIMITED, None),
+    ("anybody", 429, plain("Usage limit reached for 5 hours."), ErrorKind.QUOTA, None),
+    ("anybody", 400, plain("Unsupported parameter: usage limits"), ErrorKind.INVALID_REQUEST, None),
+    ("anybody", 429, plain("You have exceeded your per-minute usage limit."), ErrorKind.RATE_LIMITED, None),
+    ("anybody", 429, plain("Usage limit reached; try again in a minute."), ErrorKind.RATE_LIMITED, None),
+    ("anybody", 429, plain("Usage limit reached, try again in 3 months."), ErrorKind.QUOTA, None),
+    ("anybody", 429, plain("Usage limit reached (a rate limit of this key)."), ErrorKind.RATE_LIMITED, None),
+    ("anybody", 500, plain("A shard exceeded its usage limit.", type="server_error"), ErrorKind.UNAVAILABLE, None),
+    ("anybody", 404, plain("The model reached-usage-limits does not exist"), ErrorKind.NOT_FOUND, None),
+    ("zhipu", 500, plain("no", code="1001"), ErrorKind.UNAVAILABLE, "1001"),
+    ("anybody", 500, plain("no", code=1001), ErrorKind.UNAVAILABLE, "1001"),
+    ("anybody", 400, plain("no", code="1003"), ErrorKind.INVALID_REQUEST, "1003"),
 ]
 """Who reports what, with which status (0: none), what it means, and the code that is kept (none: any)."""
 
 ABOUT_REPORTS = [f"{who}-{number}" for number, (who, *_) in enumerate(REPORTS)]
+
+CODES: list[tuple[str, str, str | None]] = [
+    ("sk-secret-key", "no sk-secret-key", "no ***"),
+    ("invalid", "invalid_api_key", "invalid_api_key"),
+    ("invalid", "invalid_thing", "***_thing"),
+    ("xyz", "odd", "odd"),
+    ("xyz", "oddxyz", "oddxyz"),
+    ("xyz", "xyzodd", "xyzodd"),
+    ("xyz", "xyz", None),
+    ("xyz", "odd_xyz_odd", None),
+    ("api", "invalid_api_key", "invalid_api_key"),
+]
+"""A key, a code that a provider answers with, and what of the code is shown."""
 
 DELAYS: list[tuple[dict[str, str], int | None]] = [
     ({"retry-after-ms": "1500.4"}, 1_500),
@@ -172,12 +245,30 @@ DELAYS: list[tuple[dict[str, str], int | None]] = [
     ({"retry-after": "7", "x-ratelimit-reset-ms": "9000"}, 9_000),
     ({"retry-after": "7", "x-ratelimit-reset-after": "9"}, 9_000),
     ({"retry-after": "7", "x-ratelimit-reset": "9", "x-ratelimit-remaining": "3"}, 7_000),
-    ({"x-ratelimit-reset": "9", "x-ratelimit-remaining": "3"}, 9_000),
+    ({"x-ratelimit-reset": "9", "x-ratelimit-remaining": "3"}, None),
+    ({"x-ratelimit-reset": "9", "x-ratelimit-remaining": "-1"}, 9_000),
     # When a single limit is whole again counts only where nothing else is said.
     ({"retry-after": "7", "x-ratelimit-reset-requests": "1m"}, 7_000),
     ({"retry-after": "7", "anthropic-ratelimit-tokens-reset": "2027-01-15T08:00:30Z"}, 7_000),
     ({"retry-after": "soon", "x-ratelimit-reset-requests": "1s"}, 1_000),
-    # The one that is used up counts, and the longest where none says that it is.
+    # The one that is used up counts, or else the longest of those that do not say what is left, and no other.
+    (
+        {
+            "x-ratelimit-remaining-requests": "12",
+            "x-ratelimit-reset-requests": "6m",
+            "x-ratelimit-remaining-tokens": "900",
+            "x-ratelimit-reset-tokens": "3s",
+        },
+        None,
+    ),
+    (
+        {
+            "x-ratelimit-remaining-requests": "12",
+            "x-ratelimit-reset-requests": "6m",
+            "x-ratelimit-reset-tokens": "3s",
+        },
+        3_000,
+    ),
     (
         {
             "x-ratelimit-remaining-requests": "12",

@@ -56,11 +56,16 @@ def world_at(scenario: Scenario, steps: int, input_after: int | None) -> World:
     """The world after some ordinary steps, with newer input arriving after ``input_after`` of them."""
     world = World(scenario)
     for number in range(steps):
-        if number == input_after:
-            step(world, "input arrives")
-        else:
-            go_on(world)
+        ordinarily(world, number, input_after)
     return world
+
+
+def ordinarily(world: World, number: int, input_after: int | None) -> None:
+    """One more step."""
+    if number == input_after:
+        step(world, "input arrives")
+    else:
+        go_on(world)
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -78,8 +83,9 @@ def test_a_crash_after_any_effect_loses_nothing_and_repeats_nothing(
     """Each effect in flight was carried out or was not; a second executor takes over from dead and living ones."""
     scenario = troubled(WORLDS[name], Trouble.INPUT)
     tried = 0
+    reached = World(scenario)
     for steps in range(1, 60):
-        reached = world_at(scenario, steps, input_after)
+        ordinarily(reached, steps - 1, input_after)
         if reached.over:
             break
         for tickets in subsets(reached) if reached.alive else ():

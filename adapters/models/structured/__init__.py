@@ -1,7 +1,8 @@
 """Answers of a given shape: one call to a model, whose answer becomes a value of a type of yours.
 
 Read ``generate`` for the doors, ``schema`` (with ``times``) for what a type is to a model, ``strategies`` for the ways
-in which models are made to keep to it, and ``answer`` for how an answer is read. ``words`` is what the model is told.
+in which models are made to keep to it, and ``answer`` for how an answer is read. ``words`` is what the model is told,
+``asked`` what a program may ask.
 """
 
 from .decode import UndecodedError, decode_object

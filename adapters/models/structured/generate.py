@@ -26,8 +26,10 @@ from ....effects.transcript import (
 from ....effects.values import field, frozen
 from ..attempts import closing
 from ..config import ConfigError
+from ..prompt import wrong_level
 from ..vendors import Strategy, Vendor
 from .answer import Attempt, PartialObject, usage_of
+from .asked import wrong_input
 from .decode import UndecodedError, decode_object
 from .errors import CallFailedError, RefusedError, TruncatedError, UndecodableError
 from .schema import OutputSchema, schema_for
@@ -52,7 +54,10 @@ _NO_OPTIONS: Mapping[str, Any] = {}
 
 @frozen
 class Ask:
-    """What to ask. ``max_output_tokens`` 0: no limit of this request. Raises ``ConfigError`` without anything to ask.
+    """What to ask. ``max_output_tokens`` 0: no limit of this request.
+
+    Raises ``ConfigError`` without anything to ask, for an ``input`` that is neither a text nor a tuple of ``TextPart``
+    and ``ImagePart``, for an image that is not base64, and for a level of reasoning that is none.
 
     ``reasoning`` is a level, or ``off``; where none is given the model thinks as it was set up to, and not at all
     unless it was. ``language`` is that of the texts we add, which ``words`` replaces. ``strategy`` comes first instead
@@ -73,6 +78,9 @@ class Ask:
     def __attrs_post_init__(self) -> None:
         if self.input is None:
             raise ConfigError("there is nothing to ask: the input is None")
+        wrong = wrong_input(self.input) or wrong_level({"reasoning": self.reasoning or ""}) or wrong_level(self.options)
+        if wrong:
+            raise ConfigError(wrong)
 
 
 @frozen

@@ -87,7 +87,9 @@ _REFUSING_STATUSES = frozenset({400, 404, 415, 422})
 
 _REFUSING_KINDS = frozenset({ErrorKind.INVALID_REQUEST, ErrorKind.NOT_FOUND, ErrorKind.PROTOCOL})
 _FORMAT_WORDS = r"response.?format|json.?schema|json.?object|json.?mode|structured.?output|text\.?format"
-_TOO_MUCH = r"specified schema|too many states"
+_TOO_MUCH = (
+    r"specified schema|too many states|schema in generation.?config|nested schema properties|allowed nesting depth"
+)
 _WORDS = {
     Strategy.JSON_SCHEMA: re.compile(_FORMAT_WORDS, re.IGNORECASE),
     Strategy.JSON_OBJECT: re.compile(_FORMAT_WORDS, re.IGNORECASE),
@@ -138,7 +140,7 @@ class Memory:
             return False
         said = f"{error.code or ''} {error.message}"
         for name in names:
-            said = said.replace(name, "")
+            said = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "", said)  # not of other words: one is called "m"
         if not known.search(said):
             return False
         self._refused.add((form.strategy, text if _ABOUT_THE_SCHEMA.search(said) else ""))

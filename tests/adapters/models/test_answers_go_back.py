@@ -65,13 +65,15 @@ def test_an_item_goes_back_under_its_id_only_with_all_reasoning_before_it(name: 
     thoughts = [
         json.loads(part["signature"] or "{}") for part in stream_of(name)[2]["parts"] if part["type"] == "thinking"
     ]
-    made = [thought["id"] for thought in thoughts if thought.get("type") == "reasoning"]
+    made = [thought.get("id") for thought in thoughts if thought.get("type") == "reasoning"]
     sent = [item["id"] for item in items if item.get("type") == "reasoning"]
     assert all(item.get("encrypted_content") for item in items if item.get("type") == "reasoning")
     if any("id" in item for item in items):
         assert sent == made
     else:
         assert not sent
+    said = [item for item in items if item.get("type") in ("message", "function_call")]
+    assert sent or not any("id" in item for item in said), "without reasoning nobody knows whether there was none"
 
 
 def items_after(name: str, brand: str = "openai") -> list[dict[str, Any]]:
@@ -89,8 +91,11 @@ def test_the_providers_own_items_go_back_as_they_were_with_the_reasoning_that_le
     assert (first["id"], first["encrypted_content"]) == ("rs_1", "gAAAArs_1")
     assert search == SEARCH
     assert (second["id"], said["id"]) == ("rs_2", "msg_1")
-    assert [item["type"] for item in items_after("image-generation")] == ["image_generation_call", "message"]
-    assert items_after("image-generation")[0]["result"] == "iVBORw0KGgo="
+    picture, said = items_after("image-generation")
+    assert (picture["id"], picture["result"]) == ("ig_1", "iVBORw0KGgo=")
+    assert said == {"role": "assistant", "content": "Here."}
+    types = ["reasoning", "image_generation_call", "message"]
+    assert [item["type"] for item in items_after("image-generating-when-done")] == types
     types = ["reasoning", "shell_call", "shell_call_output", "message"]
     assert [item["type"] for item in items_after("call-with-its-output")] == types
 

@@ -10,8 +10,9 @@ from syrupy.extensions.json import JSONSnapshotExtension
 from turnfold.adapters.models.anthropic_blocks import ArrivingBlock
 from turnfold.adapters.models.anthropic_messages import build_request
 from turnfold.adapters.models.config import ModelConfig
-from turnfold.adapters.models.prompt import LEVELS, wrong_level
+from turnfold.adapters.models.prompt import wrong_level
 from turnfold.adapters.models.vendors import vendor_of
+from turnfold.effects.handed_in import LEVELS
 from turnfold.effects.model import ModelRequest
 from turnfold.effects.sequence import Seq
 from turnfold.effects.transcript import (
@@ -195,6 +196,49 @@ def test_no_output_ends_with_a_thought() -> None:
         "thinking",
         "text",
     ]
+
+
+def own(type: str, **members: Any) -> ThinkingPart:
+    return ThinkingPart("", json.dumps({"type": type, **members}), redacted=True)
+
+
+SEARCH = own("server_tool_use", id="srvtoolu_1", name="web_search", input={"query": "x"})
+FOUND = own("web_search_tool_result", tool_use_id="srvtoolu_1", content=[])
+OWN_CALL = own("mcp_tool_use", id="mcptoolu_1", name="f", server_name="s", input={})
+
+
+def outputs(*messages: Message) -> list[list[str]]:
+    sent = body_of(config_for(), ASKED, *messages)["messages"]
+    return [[block["type"] for block in message["content"]] for message in sent if message["role"] == "assistant"]
+
+
+def test_a_call_of_the_providers_own_tools_that_never_came_to_a_result_stays_away() -> None:
+    """The API rejects it for ever; so it is after a limit that was reached, or where no more pauses were allowed."""
+    config, later = config_for(), UserMessage("go on")
+    text = TextPart("I search.")
+    assert outputs(said_by(config, text, SEARCH), later) == [["text"]]
+    assert outputs(said_by(config, text, SEARCH, OWN_CALL)) == [["text"]]
+    assert outputs(said_by(config, SIGNED, SEARCH), later) == []
+    assert outputs(said_by(config, text, SEARCH, FOUND, OWN_CALL), later) == [
+        ["text", "server_tool_use", "web_search_tool_result"]
+    ]
+
+
+def test_such_a_call_is_kept_where_its_result_is_still_to_come_or_came_later_in_the_turn() -> None:
+    config, more = config_for(), (said_by(config_for(), CallPart("c2", "f", "{}")), ToolResultMessage("c2", "f", "ok"))
+    called = (said_by(config, SEARCH, CALL), RESULT)
+    kept, left = ["server_tool_use", "tool_use"], ["tool_use"]
+    assert outputs(*called) == [kept]
+    assert outputs(*called, *more) == [kept, left]
+    assert outputs(*called, UserMessage("stop")) == [left]
+    assert outputs(*called, said_by(config, TextPart("Done."))) == [left, ["text"]]
+    found = said_by(config, FOUND, TextPart("Done."))
+    assert outputs(*called, *more, found, UserMessage("And?")) == [kept, left, ["web_search_tool_result", "text"]]
+    assert outputs(said_by(config, TextPart("a"), OWN_CALL), UserMessage("b"), *called) == [["text"], kept]
+
+
+def test_a_call_of_the_providers_own_tools_with_an_id_that_is_none_stays_away() -> None:
+    assert outputs(said_by(config_for(), TextPart("a"), own("server_tool_use", id=["x"]))) == [["text"]]
 
 
 def test_an_error_without_words_gets_some() -> None:

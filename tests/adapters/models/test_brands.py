@@ -259,9 +259,13 @@ def test_reasoning_that_would_end_an_output_and_ids_whose_reasoning_is_lost_stay
     thought, lost = ThinkingPart("Hm", json.dumps(item)), ThinkingPart("Hm", "no item")
     said = TextPart("4", '{"id":"msg_1"}')
     assert items(thought) == []
-    assert items(said, thought) == items(said)
-    assert items(thought, said) == [item, *items(said)]
-    assert items(said)[0]["id"] == "msg_1"
-    assert items(lost, said) == [{"role": "assistant", "content": "4"}]
-    assert items(TextPart("4", "msg_older"))[0]["id"] == "msg_older"
-    assert items(TextPart("4", json.dumps({"id": "m" * 65}))) == [{"role": "assistant", "content": "4"}]
+    bare = [{"role": "assistant", "content": "4"}]
+    assert items(said) == items(said, thought) == items(lost, said) == bare
+    assert items(thought, said)[0] == item
+    assert items(thought, said)[1]["id"] == "msg_1"
+    assert items(said, thought, said) == [*bare, *items(thought, said)]
+    assert items(thought, TextPart("4", "msg_older"))[1]["id"] == "msg_older"
+    assert items(thought, TextPart("4", json.dumps({"id": "m" * 65}))) == [item, *bare]
+    call = CallPart("call_1", "f", "{}", '{"id":"fc_1"}')
+    assert items(thought, call)[1]["id"] == "fc_1"
+    assert "id" not in items(call)[0]

@@ -177,6 +177,7 @@ async def test_what_can_be_seen_is_not_held_back() -> None:
         ("403 X", "concurrency limit reached", ErrorKind.RATE_LIMITED),
         ("500 X", "", ErrorKind.UNAVAILABLE),
         ("402 X", "", ErrorKind.QUOTA),
+        ("403 X", "Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO", ErrorKind.REFUSED),
     ],
 )
 @in_real_time
@@ -267,7 +268,7 @@ async def test_a_key_that_cannot_be_had_is_a_failure_without_a_request(
         serving(says("500 X")) as server,
         keyed_model(server, source, patience=Patience(headers_s=0.05)) as model,
     ):
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
         assert server.asked == []
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind is kind
@@ -284,7 +285,7 @@ async def test_a_function_that_fails_is_not_asked_again() -> None:
         raise ValueError
 
     async with make_model("openai", "m", "http://127.0.0.1:9", source) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert asked == ["once"]
 
@@ -328,7 +329,7 @@ async def test_keys_none_of_which_can_be_sent_are_told_as_such() -> None:
     async with serving(says("500 X")) as server:
         for credentials in (KeyPool(["sk bad key", "two\nlines"]), source):
             async with keyed_model(server, credentials) as model:
-                (failed,) = await ask(model)
+                _, failed = await ask(model)
             assert isinstance(failed, StreamFailed)
             assert failed.error.kind is ErrorKind.INVALID_CONFIG
             assert "characters that no key has" in failed.error.message
@@ -420,7 +421,7 @@ def test_what_can_be_no_key_is_refused_when_a_model_is_made(credentials: Any, sa
 @in_real_time
 async def test_a_key_that_comes_with_a_request_is_a_string(key: Any) -> None:
     async with serving(says("500 X")) as server, keyed_model(server, "key-number-0") as model:
-        (failed,) = await ask(model, replace(REQUEST, options={"api_key": key}))
+        _, failed = await ask(model, replace(REQUEST, options={"api_key": key}))
         assert server.asked == []
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind is ErrorKind.INVALID_CONFIG
@@ -503,7 +504,7 @@ async def test_a_query_that_a_server_repeats_is_not_told_escaped_or_not(protocol
     async with serving(echo) as server:
         at = server.url + url
         async with make_model(BRANDS[protocol], "m", at, "key-number-1", protocol=protocol) as model:
-            (failed,) = await ask(model)
+            _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert "token=***" in failed.error.message
     for secret in (QUERY_SECRET, "sec", "val"):
@@ -536,7 +537,7 @@ async def test_nobody_listens_and_still_no_key_is_told() -> None:
     server = Loopback(says("500 X"))
     server.url = f"http://127.0.0.1:{free_port()}"
     async with keyed_model(server, KeyPool(["key-number-1", "key-number-2"])) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind is ErrorKind.NETWORK
     assert "key-number" not in repr(failed)

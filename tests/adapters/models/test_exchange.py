@@ -242,7 +242,7 @@ async def test_a_key_that_came_with_the_request_is_used_for_it_alone(protocol: s
 async def test_a_key_that_came_with_the_request_is_as_secret_as_any() -> None:
     request = replace(REQUEST, options={"api_key": "sk-fresh-secret"})
     async with serving(says("401 X", b"no: sk-fresh-secret")) as server, model_at(server) as model:
-        (failed,) = await ask(model, request)
+        _, failed = await ask(model, request)
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)
     assert failed.error.message.endswith("no: ***")
@@ -258,7 +258,7 @@ async def test_a_key_that_came_with_the_request_is_as_secret_as_any() -> None:
 @in_real_time
 async def test_a_key_that_may_not_be_sent_is_not_sent(url: str, key: str, says_so: str) -> None:
     async with make_model("openai_compatible", "m", url) as model:
-        (failed,) = await ask(model, replace(REQUEST, options={"api_key": key}))
+        _, failed = await ask(model, replace(REQUEST, options={"api_key": key}))
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)
     assert failed.error.kind == ErrorKind.INVALID_CONFIG

@@ -64,7 +64,7 @@ async def test_a_status_is_a_kind_and_is_asked_once(protocol: str, status: int, 
     page = b'{"error": {"message": "no, not with sk-a-very-secret-key\\nreally"}}'
     answer = says(f"{status} X", page, Content_Type="application/json", X_Request_Id="req-1")
     async with serving(answer) as server, model_at(server, protocol) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
         assert len(server.asked) == 1
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)
@@ -253,7 +253,7 @@ async def test_only_the_beginning_of_an_error_page_is_read() -> None:
 async def test_a_refused_connection_names_the_host(protocol: str) -> None:
     port = free_port()
     async with model_at(f"http://127.0.0.1:{port}", protocol) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind == ErrorKind.NETWORK
     assert f"127.0.0.1:{port} refused the connection" in failed.error.message
@@ -271,7 +271,7 @@ async def test_an_unknown_host_is_named(protocol: str) -> None:
 
     trio.socket.set_custom_hostname_resolver(NoNames())
     async with model_at("https://models.example", protocol) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind == ErrorKind.NETWORK
     assert "models.example" in failed.error.message
@@ -288,7 +288,7 @@ async def test_a_server_that_speaks_no_tls_is_told_apart_from_a_broken_network(p
     port = listener.socket.getsockname()[1]
     async with trio.open_nursery() as nursery, model_at(f"https://127.0.0.1:{port}", protocol) as model:
         nursery.start_soon(trio.serve_listeners, garbage, [listener])
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
         nursery.cancel_scope.cancel()
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind == ErrorKind.TLS
@@ -298,7 +298,7 @@ async def test_a_server_that_speaks_no_tls_is_told_apart_from_a_broken_network(p
 @in_real_time
 async def test_a_request_that_cannot_be_written_is_the_hosts_mistake() -> None:
     async with model_at("http://127.0.0.1:9", temperature=float("nan")) as model:
-        (failed,) = await ask(model)
+        _, failed = await ask(model)
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind == ErrorKind.INVALID_REQUEST
 
@@ -394,17 +394,25 @@ async def test_signs_of_life_do_not_keep_a_complete_answer_waiting(
             assert answer_of(await ask(model)) == expected
 
 
-@pytest.mark.parametrize("begun", [b"", b'data: {"id": "1", "choices": [{"delta": {"content": "hi"}}]}\n\n'])
-@pytest.mark.parametrize("ping", [b": OPENROUTER PROCESSING\n\n", b"event: ping\ndata: {}\n\n"])
 @in_real_time
-async def test_signs_of_life_keep_an_answer_alive_but_not_for_ever(begun: bytes, ping: bytes) -> None:
+async def test_signs_of_life_keep_an_answer_alive_but_not_for_ever() -> None:
     """As long as a request may wait for its turn, ``queue_s``; that is longer than silence may last."""
-    began = trio.current_time()
     patience = Patience(stall_s=0.2, queue_s=0.6)
-    error = await failure_of(pinging(begun or ping, ping), patience=patience)
-    assert error.kind is ErrorKind.TIMEOUT
-    assert "sent nothing for 0.6 s but signs of life" in error.message
-    assert trio.current_time() - began >= 0.6
+    said: list[bytes] = []
+
+    async def lives(begun: bytes, ping: bytes) -> None:
+        began = trio.current_time()
+        error = await failure_of(pinging(begun or ping, ping), patience=patience)
+        assert error.kind is ErrorKind.TIMEOUT
+        assert "sent nothing for 0.6 s but signs of life" in error.message
+        assert trio.current_time() - began >= 0.6
+        said.append(begun + ping)
+
+    async with trio.open_nursery() as nursery:
+        for begun in (b"", b'data: {"id": "1", "choices": [{"delta": {"content": "hi"}}]}\n\n'):
+            for ping in (b": OPENROUTER PROCESSING\n\n", b"event: ping\ndata: {}\n\n"):
+                nursery.start_soon(lives, begun, ping)
+    assert len(said) == 4
 
 
 @in_real_time

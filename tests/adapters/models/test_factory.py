@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from turnfold.adapters.models import VENDORS, ConfigError, Patience, RemoteModel, make_model
 from turnfold.adapters.models.config import base_url_for
-from turnfold.adapters.models.factory import LEVELS
+from turnfold.effects.handed_in import LEVELS
 
 SECRET = "hunter2-secret"
 

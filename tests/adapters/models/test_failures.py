@@ -10,9 +10,10 @@ import trio
 from turnfold.adapters.models import Stage, stage_of
 from turnfold.adapters.models.failures import NoStreamError, of_exception, of_page, of_report, of_status
 from turnfold.effects.transcript import ErrorKind, ModelError
+from turnfold.effects.values import replace
 
 from tests.adapters.models.answers import config_of
-from tests.effects.told import ABOUT_REPORTS, DELAYS, FULL, NOW, REPORTS, behind
+from tests.effects.told import ABOUT_REPORTS, CODES, DAY, DELAYS, FULL, NOW, REPORTS, behind, limited, plain
 
 CONFIG = config_of("openai-chat", headers={"X-Token": "Bearer header-secret"}, query={"token": "query-secret"})
 
@@ -42,7 +43,8 @@ def test_a_full_context_is_known_by_what_providers_say(said: str) -> None:
 @pytest.mark.parametrize(("who", "code", "page", "kind", "named"), REPORTS, ids=ABOUT_REPORTS)
 def test_what_vendors_report(who: str, code: int, page: dict[str, Any], kind: ErrorKind, named: str | None) -> None:
     """A report that comes in place of an answer is a kind as well, whatever its status would have been."""
-    error = status(code, json.dumps(page)) if code not in (0, 200) else of_page(CONFIG, json.dumps(page).encode())
+    config, text = replace(CONFIG, vendor=replace(CONFIG.vendor, name=who)), json.dumps(page).encode()
+    error = of_status(config, code, {}, text, 0.0) if code not in (0, 200) else of_page(config, text)
     assert error.kind == kind
     assert named in (None, error.code)
 
@@ -120,6 +122,23 @@ def test_what_a_provider_says_is_passed_on(body: Any) -> None:
 )
 def test_a_report_in_mid_answer_is_a_passing_failure_unless_it_says_more(report: Any, kind: ErrorKind) -> None:
     assert of_report(CONFIG, {"error": report}).kind == kind
+
+
+def test_a_limit_of_a_minute_asks_to_wait_and_one_of_a_day_is_used_up() -> None:
+    """As both of Google's protocols have it: one of them puts the report into a list."""
+    for page in (limited(delay="1s"), [limited(delay="1s")]):
+        error = status(429, json.dumps(page))
+        assert (error.kind, error.retry_after_ms) == (ErrorKind.RATE_LIMITED, 1_000)
+    assert status(429, json.dumps([limited(DAY, delay="1s")])).kind is ErrorKind.QUOTA
+    assert status(429, json.dumps(limited()), {"retry-after": "20"}).kind is ErrorKind.RATE_LIMITED
+    assert status(429, json.dumps(limited()), {"x-ratelimit-reset-tokens": "20"}).kind is ErrorKind.QUOTA
+
+
+def test_a_vendor_is_known_by_its_host_too() -> None:
+    page = plain("no", code="1261")
+    config = replace(CONFIG, base_url="https://api.z.ai/api/paas/v4")
+    assert of_status(config, 400, {}, json.dumps(page).encode(), 0.0).kind is ErrorKind.OVERFLOW
+    assert of_report(config, page).kind is ErrorKind.OVERFLOW
 
 
 @pytest.mark.parametrize("body", ["<html>no</html>", '{"foo": "no"}', '["no"]'])
@@ -256,6 +275,16 @@ def test_a_secret_that_a_provider_repeats_is_struck_out(secret: str) -> None:
     ):
         assert secret not in repr(error)
         assert "no: ***!" in error.message
+
+
+@pytest.mark.parametrize(("key", "code", "shown"), CODES)
+def test_a_code_is_shown_without_keys_unless_everybody_knows_it(key: str, code: str, shown: str | None) -> None:
+    page = json.dumps(plain(f"not with {key}", code=code)).encode()
+    for config in (replace(CONFIG, api_key=key), replace(CONFIG, api_key="another-key", withheld=(key,))):
+        error = of_status(config, 401, {"x-request-id": f"req {key}"}, page, 0.0)
+        assert error.code == shown
+        assert error.message.endswith("(401): not with ***" if len(key) > 3 else "(401)")
+        assert error.request_id == ("req ***" if len(key) > 3 else None)
 
 
 def test_other_peoples_text_is_one_short_printable_line() -> None:

@@ -4,6 +4,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from turnfold.adapters.models.chat_reader import ChatReader
 from turnfold.adapters.models.config import ModelConfig
 from turnfold.adapters.models.openai_pieces import GrowingText, arguments_text, written
@@ -200,9 +202,9 @@ CHAT_USAGES = [
     ({"prompt_tokens": 20, "total_tokens": 81}, (20, 0, 0, 0, 0)),
     ({"completion_tokens": 20, "total_tokens": 81}, (0, 0, 0, 20, 0)),
     ({"total_tokens": 81}, (0, 0, 0, 0, 0)),
-    (  # the rest is what was cached, and may be just that
+    (  # the rest is what was cached
         {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 38, "cached_tokens": 10},
-        (10, 10, 0, 8, 0),
+        (20, 10, 0, 8, 0),
     ),
     (
         {
@@ -211,7 +213,52 @@ CHAT_USAGES = [
             "total_tokens": 43,
             "prompt_tokens_details": {"cached_tokens": 10, "cache_creation_input_tokens": 5},
         },
-        (5, 10, 5, 8, 0),
+        (20, 10, 5, 8, 0),
+    ),
+    (  # a gateway's Anthropic: the cache beside the prompt, in members of Anthropic's
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 20,
+            "total_tokens": 6030,
+            "prompt_tokens_details": {"cached_tokens": 5000},
+            "cache_read_input_tokens": 5000,
+            "cache_creation_input_tokens": 1000,
+        },
+        (10, 5000, 1000, 20, 0),
+    ),
+    (
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 20,
+            "total_tokens": 6030,
+            "cache_read_input_tokens": 0,
+            "cache_creation_input_tokens": 6000,
+        },
+        (10, 0, 6000, 20, 0),
+    ),
+    (
+        {
+            "prompt_tokens": 10,
+            "completion_tokens": 20,
+            "total_tokens": 5030,
+            "prompt_tokens_details": {"cached_tokens": 5000},
+            "cache_creation_input_tokens": 0,
+        },
+        (10, 5000, 0, 20, 0),
+    ),
+    (  # another gateway has all of it within
+        {
+            "prompt_tokens": 6010,
+            "completion_tokens": 20,
+            "total_tokens": 6030,
+            "cache_read_input_tokens": 5000,
+            "cache_creation_input_tokens": 1000,
+        },
+        (10, 5000, 1000, 20, 0),
+    ),
+    (  # the prompt cannot hold the cache, the total does not: nothing is known but the prompt
+        {"prompt_tokens": 10, "completion_tokens": 20, "total_tokens": 90, "cached_tokens": 5000},
+        (0, 10, 0, 20, 0),
     ),
     (
         {"prompt_tokens": 20, "completion_tokens": 8, "total_tokens": 50, "cached_tokens": 10},
@@ -225,6 +272,16 @@ CHAT_USAGES = [
             "completion_tokens_details": {"reasoning_tokens": 5},
         },
         (20, 0, 0, 13, 5),
+    ),
+    (  # as much of the cache as of reasoning: the one beside the prompt, the other within the output
+        {
+            "prompt_tokens": 20,
+            "completion_tokens": 8,
+            "total_tokens": 33,
+            "cached_tokens": 5,
+            "completion_tokens_details": {"reasoning_tokens": 5},
+        },
+        (20, 5, 0, 8, 5),
     ),
     (  # told within the output: whatever else is in the total is nothing that we know
         {
@@ -245,6 +302,49 @@ def test_tokens_that_only_the_total_has_are_reasoning_unless_they_may_be_somethi
     """Decision 26."""
     usage = chat_usage(told)
     assert (usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) == counted
+
+
+COUNTS = st.integers(0, 6)
+
+
+@settings(max_examples=500)
+@given(st.data())
+def test_however_a_server_places_what_it_counts_each_token_is_counted_once(data: st.DataObject) -> None:
+    """Decision 26: cache within the prompt or beside it, reasoning within the output, beside it, or not told."""
+    fresh, read, written, said, thought = (data.draw(COUNTS) for _ in range(5))
+    reads_within, writes_within, thought_within, is_told = (data.draw(st.booleans()) for _ in range(4))
+    told: dict[str, Any] = {
+        "prompt_tokens": fresh + read * reads_within + written * writes_within,
+        "completion_tokens": said + thought * thought_within,
+        "total_tokens": fresh + read + written + said + thought,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "completion_tokens_details": {"reasoning_tokens": thought * is_told},
+    }
+    usage = chat_usage(told)
+    assert usage.total == told["total_tokens"]
+    assert (usage.cache_read, usage.cache_write) == (read, written)
+    if is_told:
+        assert usage.reasoning == thought
+
+
+@given(st.lists(COUNTS, min_size=6, max_size=6))
+def test_no_part_is_larger_than_what_was_told(counts: list[int]) -> None:
+    """Decision 26."""
+    prompt, output, total, read, written, thought = counts
+    told: dict[str, Any] = {
+        "prompt_tokens": prompt,
+        "completion_tokens": output,
+        "total_tokens": total,
+        "cache_read_input_tokens": read,
+        "cache_creation_input_tokens": written,
+        "completion_tokens_details": {"reasoning_tokens": thought},
+    }
+    usage = chat_usage(told)
+    assert min(usage.input, usage.cache_read, usage.cache_write, usage.output, usage.reasoning) >= 0
+    assert (usage.input <= prompt, usage.cache_read <= read, usage.cache_write <= written) == (True, True, True)
+    assert usage.reasoning <= usage.output
+    assert prompt + output <= usage.total <= max(total, prompt + output)
 
 
 # --- breakdowns
@@ -361,3 +461,57 @@ def test_a_providers_own_item_does_not_end_the_text_that_is_being_said() -> None
     assert said["text"] == "Hello"
     assert json.loads(hidden["signature"]) == item
     assert [delta.redacted for delta in deltas if isinstance(delta, BlockEnded)] == [True, False]
+
+
+# --- the last event, which tells everything again
+
+
+def item_of(type: str, said: str, **members: str) -> dict[str, Any]:
+    if type == "function_call":
+        return {"type": type, "name": "f", "arguments": said, **members}
+    return {"type": type, "content": [{"text": said}], **members}
+
+
+def told_again(streamed: list[dict[str, Any]], output: list[dict[str, Any]], done: bool = False) -> list[str]:
+    """What an answer says in the end, whose items were first streamed and then told again."""
+    kind = "response.output_item.done" if done else "response.output_item.added"
+    events = [{"type": kind, "output_index": index, "item": item} for index, item in enumerate(streamed)]
+    events.append({"type": "response.completed", "response": {"status": "completed", "output": output}})
+    body = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+    parts = answer_of(read("openai-responses", [body.encode()]))["parts"]
+    return [part.get("arguments") or part.get("text") or part["signature"] for part in parts]
+
+
+TEXT, CALL, NEW = "message", "function_call", item_of("reasoning", "Hm")
+
+
+@pytest.mark.parametrize(
+    ("streamed", "output", "said"),
+    [
+        ([item_of(TEXT, "ab", id="m")], [NEW, item_of(TEXT, "a", id="m")], ["ab", "Hm"]),
+        (
+            [item_of(CALL, "{}", id="f1", call_id="c")],
+            [NEW, item_of(CALL, '{"a":1}', id="f2", call_id="c")],
+            ['{"a":1}', "Hm"],
+        ),
+        ([item_of(TEXT, "ab")], [item_of(TEXT, "c"), item_of(TEXT, "abc")], ["abc", "c"]),
+        ([item_of(TEXT, "ab")], [item_of(TEXT, "a")], ["ab"]),
+        ([item_of(CALL, "{}", call_id="c1")], [item_of(CALL, "{}", call_id="c2")], ["{}", "{}"]),
+        (
+            [item_of(CALL, '{"a":1}', call_id="c"), item_of(CALL, '{"a":2}', call_id="c")],
+            [item_of(CALL, '{"a":1}', call_id="c"), item_of(CALL, '{"a":2}', call_id="c")],
+            ['{"a":1}', '{"a":2}'],
+        ),
+    ],
+    ids=["its id", "its call's id", "what it says", "its index", "another call", "one id for two"],
+)
+def test_an_item_that_is_told_again_is_found_by(
+    streamed: list[dict[str, Any]], output: list[dict[str, Any]], said: list[str]
+) -> None:
+    assert told_again(streamed, output) == said
+
+
+def test_a_providers_own_item_without_an_id_is_kept_once() -> None:
+    search = {"type": "web_search_call", "status": "completed"}
+    assert told_again([search], [search], done=True) == [written(search)]
+    assert told_again([item_of(TEXT, "a")], [search, item_of(TEXT, "ab")]) == ["ab", written(search)]

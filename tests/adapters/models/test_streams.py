@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from turnfold.adapters.models.openai_usage import chat_usage
-from turnfold.effects.model import Started, StreamFailed
-from turnfold.effects.transcript import Usage
+from turnfold.effects.model import BlockStarted, Started, StreamFailed
+from turnfold.effects.transcript import ErrorKind, ModelError, Usage
 
 from tests.adapters.models.answers import PROTOCOLS, STREAMS, answer_of, config_of, read, stream_of
 
@@ -52,6 +52,22 @@ def test_an_answer_says_who_gave_it(protocol: str) -> None:
     config = config_of(protocol)
     first = next(read(protocol, [body]))
     assert first == Started(protocol, config.vendor.name, "the-model", answer["response_id"], answer["response_model"])
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_an_answer_that_never_began_says_who_should_have_given_it(protocol: str) -> None:
+    """Decision 25; whether an error around it ended it or the bytes did."""
+    config = config_of(protocol)
+    whose = Started(protocol, config.vendor.name, "the-model")
+    error = ModelError(ErrorKind.RATE_LIMITED, "too many", 429)
+    assert PROTOCOLS[protocol].reader(config).fail(error) == [whose, StreamFailed(error)]
+    assert [type(delta) for delta in read(protocol, [])] == [Started, StreamFailed]
+    assert next(read(protocol, [])) == whose
+
+
+def test_an_answer_whose_beginning_is_missing_is_not_begun_at_its_end() -> None:
+    block = b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
+    assert [type(delta) for delta in read("anthropic-messages", [block])] == [BlockStarted, StreamFailed]
 
 
 def test_counts_that_contradict_each_other_never_make_a_negative_number() -> None:
@@ -129,6 +145,6 @@ def test_a_reader_never_raises_and_always_ends_once(data: st.DataObject) -> None
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_endless_nesting_is_not_json(protocol: str) -> None:
-    (failed,) = read(protocol, [b"data: " + b"[" * 100_000 + b"\n\n"])
+    _, failed = read(protocol, [b"data: " + b"[" * 100_000 + b"\n\n"])
     assert isinstance(failed, StreamFailed)
     assert failed.error.kind == "protocol"

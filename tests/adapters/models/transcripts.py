@@ -1,5 +1,6 @@
 """Transcripts of any kind, and what each protocol demands of a request: its own rules, told to a request's body."""
 
+import functools
 import json
 import re
 from itertools import pairwise
@@ -76,6 +77,7 @@ PARTS = (
 TOOLS = st.sampled_from([(), (ToolDeclaration("f", "", {"type": "object", "properties": {}}),)])
 
 
+@functools.cache  # a strategy that is made anew is looked through anew, which takes longer than to draw from it
 def transcripts(protocol: str, provider: str = "", model: str = "") -> st.SearchStrategy[list[Message]]:
     """Any messages, among them outputs of the model itself (by default the protocol's), of another, and failed ones.
 

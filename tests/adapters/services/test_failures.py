@@ -20,10 +20,11 @@ from turnfold.adapters.services import (
 from turnfold.adapters.services.client import Query
 from turnfold.adapters.services.failures import of_status, of_success
 from turnfold.effects.transcript import ErrorKind
+from turnfold.effects.values import replace
 
 from tests.adapters.models.loopback import KEY, Answer, Asked, free_port, in_real_time, says, serving
 from tests.adapters.services.world import CALLS, assert_no_secret, routed, service
-from tests.effects.told import ABOUT_REPORTS, DELAYS, NOW, REPORTS, behind
+from tests.effects.told import ABOUT_REPORTS, CODES, DELAYS, NOW, REPORTS, behind, limited, plain
 
 ENDPOINT = endpoint_at("https://example.com?token=query-secret", KEY)
 JSON = {"Content_Type": "application/json"}
@@ -80,11 +81,38 @@ def test_a_rate_limit_tells_how_long_to_wait(
 @pytest.mark.parametrize(("who", "status", "page", "kind", "code"), REPORTS, ids=ABOUT_REPORTS)
 def test_what_vendors_report(who: str, status: int, page: dict[str, Any], kind: ErrorKind, code: str | None) -> None:
     text = json.dumps(page).encode()
-    failed = of_status(ENDPOINT, status, {}, text) if status not in (0, 200) else of_success(ENDPOINT, text)
+    endpoint = replace(ENDPOINT, name=who)
+    failed = of_status(endpoint, status, {}, text) if status not in (0, 200) else of_success(endpoint, text)
     assert failed is not None
     assert failed.kind == kind
     assert code in (None, failed.error.code)
     assert_no_secret(failed)
+
+
+def test_a_vendor_is_known_by_its_host_too() -> None:
+    page = json.dumps(plain("no", code="1261")).encode()
+    assert of_status(endpoint_at("https://api.z.ai/v4"), 400, {}, page).kind is ErrorKind.OVERFLOW
+
+
+def test_a_limit_with_a_delay_is_a_rate_limit() -> None:
+    page = json.dumps(limited()).encode()
+    assert of_status(ENDPOINT, 429, {"retry-after": "20"}, page).kind is ErrorKind.RATE_LIMITED
+    assert of_status(ENDPOINT, 429, {"x-ratelimit-reset-tokens": "20"}, page).kind is ErrorKind.QUOTA
+
+
+@pytest.mark.parametrize(("key", "code", "shown"), CODES)
+def test_a_code_is_shown_without_keys_unless_everybody_knows_it(key: str, code: str, shown: str | None) -> None:
+    """Nothing else that a service says is shown where a key is too short to be taken out."""
+    page = json.dumps(plain(f"not with {key}", code=code)).encode()
+    failed = of_status(endpoint_at("https://example.com", key), 404, {"x-request-id": f"req {key}"}, page)
+    assert failed.error.code == shown
+    assert str(failed).endswith("(404): not with ***" if len(key) > 3 else "(404)")
+    assert failed.error.request_id == ("req ***" if len(key) > 3 else None)
+
+
+def test_the_name_of_a_model_is_ours_and_is_shown_without_keys() -> None:
+    assert "no model m-1," in str(of_status(endpoint_at("https://example.com", "xyz"), 404, {}, b"no", "m-1"))
+    assert "no model m-***," in str(of_status(ENDPOINT, 404, {}, b"no", f"m-{KEY}"))
 
 
 @pytest.mark.parametrize("said", [f"no: {KEY}!", "no: query-secret!"])

@@ -84,24 +84,32 @@ outcomes = st.one_of(results, broken, st.lists(results, min_size=2, max_size=3))
 messages = st.just([user("more")])
 
 
+# Made once: what is made anew for each world is looked through anew, which takes longer than to draw from it.
+SCRIPTS = {
+    PollSteering: rarely(st.one_of(messages, broken)),
+    PollFollowUps: rarely(st.one_of(messages, broken)),
+    PrepareNextTurn: rarely(st.one_of(st.just(TurnUpdate(messages=(user("p"),), tools=TOOLS[:1])), broken)),
+    PrepareRequest: rarely(st.one_of(st.just(TurnUpdate(thinking_level="high")), broken)),
+    TransformContext: rarely(broken),
+    BeforeTool: rarely(st.one_of(st.just(Block("no", True)), broken)),
+    AfterTool: rarely(st.one_of(st.just(ResultPatch(terminate=True)), broken)),
+    FinishTurn: rarely(st.one_of(st.sampled_from(list(FinishAction)), broken)),
+}
+HOOKS = st.sets(st.sampled_from(list(Hook)))
+ABORTS = st.one_of(st.none(), st.integers(0, 40), st.sampled_from([ToolStarted, ToolEnded]))
+ANSWERS = st.lists(st.one_of(whole, whole, streamed(), broken), min_size=1, max_size=4)
+BREAKS = st.sets(st.integers(0, 24), max_size=2)
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> World:
     """A world with any script."""
-    hooks = frozenset(draw(st.sets(st.sampled_from(list(Hook)))))
+    hooks = frozenset(draw(HOOKS))
     rules = AgentRules(
         hooks=hooks, sequential=draw(st.booleans()), told=True, limits=Limits(parallel=draw(st.integers(0, 2)))
     )
-    scripts = {
-        PollSteering: draw(rarely(st.one_of(messages, broken))),
-        PollFollowUps: draw(rarely(st.one_of(messages, broken))),
-        PrepareNextTurn: draw(rarely(st.one_of(st.just(TurnUpdate(messages=(user("p"),), tools=TOOLS[:1])), broken))),
-        PrepareRequest: draw(rarely(st.one_of(st.just(TurnUpdate(thinking_level="high")), broken))),
-        TransformContext: draw(rarely(broken)),
-        BeforeTool: draw(rarely(st.one_of(st.just(Block("no", True)), broken))),
-        AfterTool: draw(rarely(st.one_of(st.just(ResultPatch(terminate=True)), broken))),
-        FinishTurn: draw(rarely(st.one_of(st.sampled_from(list(FinishAction)), broken))),
-    }
-    abort_at = draw(st.one_of(st.none(), st.integers(0, 40), st.sampled_from([ToolStarted, ToolEnded])))
+    scripts = {poll: draw(script) for poll, script in SCRIPTS.items()}
+    abort_at = draw(ABORTS)
     break_at = draw(st.sampled_from([None, None, ToolStarted, ToolUpdated, ToolEnded]))
 
     def on_event(world: World, event: Any) -> None:
@@ -112,10 +120,10 @@ def worlds(draw: st.DrawFn) -> World:
 
     return World(
         rules,
-        draw(st.lists(st.one_of(whole, whole, streamed(), broken), min_size=1, max_size=4)),
+        draw(ANSWERS),
         scripts,
         {f"{kind}{n}": draw(outcomes) for kind in "cs" for n in range(4)},
-        breaks=frozenset(draw(st.sets(st.integers(0, 24), max_size=2))),
+        breaks=frozenset(draw(BREAKS)),
         tools=TOOLS,
         on_event=on_event,
     )

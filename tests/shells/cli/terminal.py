@@ -9,6 +9,7 @@ import sys
 import termios
 import threading
 from collections.abc import Callable, Sequence
+from typing import TextIO
 
 import pytest
 from turnfold.shells.cli import main
@@ -99,3 +100,13 @@ def plain(seen: str) -> str:
     """What stands on the screen: without colours, and of a line that was written over only the last version."""
     lines = seen.replace("\r\x1b[2K", "\x00").split("\n")
     return "\n".join(_ESCAPE.sub("", line.rpartition("\x00")[2]) for line in lines)
+
+
+def shown(terminal: TextIO, master: int) -> str:
+    """What was written to a terminal so far. It may arrive in pieces, so that its end is marked."""
+    terminal.write("\0")
+    terminal.flush()
+    seen = b""
+    while not seen.endswith(b"\0"):
+        seen += os.read(master, 65536)
+    return seen[:-1].decode().replace("\r\n", "\n")

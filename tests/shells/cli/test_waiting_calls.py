@@ -24,7 +24,7 @@ from turnfold.shells.runtime import Runtime
 
 from tests.shells.cli.conftest import Cli
 from tests.shells.cli.server import Call, Reply, Server, results
-from tests.shells.cli.terminal import CTRL_D, at_terminal, plain
+from tests.shells.cli.terminal import CTRL_D, at_terminal, plain, shown
 
 Serve = Callable[[Reply], Server]
 
@@ -171,8 +171,7 @@ def test_what_waits_fits_the_terminal_and_commands_nothing(bare: Cli) -> None:
         bare.monkeypatch.setattr(sys, "stdout", terminal)
         bare.monkeypatch.setenv("NO_COLOR", "1")
         assert main(["waiting", "--db", str(bare.db)]) == 0
-        terminal.flush()
-        seen = os.read(master, 65536).decode().replace("\r\n", "\n")
+        seen = shown(terminal, master)
     os.close(master)
     assert "\x1b" not in seen
     lines = seen.split("\n")

@@ -44,6 +44,7 @@ from turnfold.effects.transcript import (
     AssistantMessage,
     CallPart,
     ErrorKind,
+    ImagePart,
     ModelError,
     StopReason,
     TextPart,
@@ -221,6 +222,54 @@ async def test_nothing_to_ask_is_an_error_before_anything_is_asked() -> None:
     for ask in (lambda: None, lambda: Ask(None)):
         with pytest.raises(ConfigError, match="nothing to ask"):
             await generate(ScriptedModel([]), ask())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (["a"], "a text, or a tuple of TextPart and ImagePart, not a list"),
+        ([TextPart("a")], "not a list"),
+        (b"a", "not a bytes"),
+        (("a",), r"TextPart and ImagePart, and holds a str \(part 1 of the input\)"),
+        ((TextPart("a"), None), r"holds None \(part 2"),
+        ((TextPart(3),), "the text of a TextPart is a str, not an int"),  # type: ignore[arg-type]
+        ((ImagePart(b"raw"),), "base64 in a str, not a bytes: base64.b64encode"),  # type: ignore[arg-type]
+        ((ImagePart("raw"),), "not base64"),
+        ((ImagePart("data:image/png;base64,aGk="),), "not base64"),
+        ((ImagePart("é==="),), "not base64"),
+        ((ImagePart("aGk=!"),), "not base64"),
+        ((ImagePart("\n"),), "not base64"),
+        ((ImagePart(),), "has data, or else a url"),
+        ((ImagePart(url=b"x"),), "the url of an ImagePart is a str"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_asked_is_an_error_that_says_what_can(content: Any, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        Ask(content)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "a",
+        (),
+        (TextPart("a"), ImagePart("aGk=")),
+        (ImagePart("aGkg\naGk=\n"),),
+        (ImagePart(url="https://x/a.png"),),
+    ],
+)
+def test_texts_and_parts_can_be_asked(content: Any) -> None:
+    assert Ask(content).input == content
+
+
+@pytest.mark.parametrize("members", [{"reasoning": "hgih"}, {"options": {"reasoning": "hgih"}}])
+def test_a_level_of_reasoning_that_is_none_is_an_error_before_anything_is_asked(members: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="not 'hgih'; did you mean high"):
+        Ask("x", **members)
+    with pytest.raises(ConfigError, match=r"not 'zzz'$"):
+        Ask("x", reasoning="zzz")
+    assert Ask("x", reasoning="xhigh", options={"reasoning": {"effort": "none"}}).reasoning == "xhigh"
 
 
 # Streaming.

@@ -419,16 +419,21 @@ TOO_MUCH = (
 )
 
 
+TOO_DEEP = "A schema in GenerationConfig in the request exceeds the maximum allowed nesting depth."
+TOO_LARGE = "The request's total referenced or nested schema properties exceed the limit"
+
+
+@pytest.mark.parametrize("said", [TOO_MUCH, TOO_DEEP, TOO_LARGE], ids=["states", "depth", "properties"])
 @pytest.mark.parametrize(("refuses_calls", "strategy"), [(False, Strategy.FORCED_TOOL), (True, Strategy.NONE)])
 @in_real_time
 async def test_a_schema_that_is_too_much_for_gemini_is_asked_for_otherwise(
-    refuses_calls: bool, strategy: Strategy
+    refuses_calls: bool, strategy: Strategy, said: str
 ) -> None:
     """And remembered for this schema alone."""
 
     def answer_to(body: dict[str, Any]) -> Answer:
         is_asked = '"note"' in json.dumps([body.get("generationConfig"), body.get("tools") if refuses_calls else None])
-        return rejects(TOO_MUCH) if is_asked else gemini(OBJECT)
+        return rejects(said) if is_asked else gemini(OBJECT)
 
     async with serving(by_body(answer_to)) as server, model_of("google", server, "") as model:
         found = await generate_object(model, Answered, "what is it?")
@@ -449,6 +454,15 @@ async def test_a_model_that_is_called_like_a_member_is_not_taken_for_one() -> No
             with pytest.raises(CallFailedError):
                 await generate_object(model, Answered, "what is it?")
         assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("name", ["m", "schema", "e", "format."])
+def test_of_what_is_said_only_the_models_name_itself_means_nothing(name: str) -> None:
+    memory, message = Memory(), f"json_schema is not enabled for models/{name}"
+    form = memory.forms(vendor_of("openai"), None, SCHEMA, ENGLISH_WORDS, "one")[0]
+    assert memory.refuses(form, ModelError(ErrorKind.INVALID_REQUEST, message, 400), "one", (name,))
+    alone = ModelError(ErrorKind.INVALID_REQUEST, "no such model: json_schema", 400)
+    assert not memory.refuses(form, alone, "one", ("json_schema",))
 
 
 @in_real_time
