@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import partial
 from ipaddress import ip_address
 from typing import Any
@@ -29,6 +30,20 @@ __all__ = [
 
 
 _NOTHING: Mapping[str, Any] = {}
+
+_OTHER_NAMES: Mapping[str, str] = {
+    "claude": "anthropic",
+    "chatgpt": "openai",
+    "gemini": "google",
+    "qwen": "alibaba",
+    "dashscope": "alibaba",
+    "kimi": "moonshot",
+    "glm": "zhipu",
+    "doubao": "volcengine",
+    "ark": "volcengine",
+    "grok": "xai",
+}
+"""What people also call a brand: by a model of theirs. Not accepted, but understood."""
 
 
 class ConfigError(ValueError):
@@ -145,7 +160,10 @@ def vendor_for(brand: str, protocol: str = "", gateway: Gateway | None = None) -
     Raises ``ConfigError`` with the names there are.
     """
     if brand not in VENDORS:
-        raise ConfigError(f"unknown brand {brand!r}; known are {', '.join(VENDORS)}", "brand")
+        name = brand.strip().lower()
+        near = get_close_matches(_OTHER_NAMES.get(name, name), VENDORS, 1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"unknown brand {brand!r}; known are {', '.join(VENDORS)}{hint}", "brand")
     if gateway is not None and protocol:
         raise ConfigError("a gateway names its protocol itself: leave the other one out", "protocol")
     vendor = vendor_of(brand, protocol)

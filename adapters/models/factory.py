@@ -76,8 +76,8 @@ def make_model(
     name = model.strip()
     if not name:
         raise ConfigError(f"no model was named; say which model of {vendor.name} to use", "model")
-    key, credentials = _told_apart(vendor, api_key)
     url, query = base_url_for(vendor, base_url)
+    key, credentials = _told_apart(vendor, api_key)
     key_may_travel = check_secrecy(url, bool(key or headers or credentials), allow_http)
     config = ModelConfig(
         vendor=vendor,

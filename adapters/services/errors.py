@@ -5,6 +5,7 @@ error is none of a call: a vector of another length than was asked for, by a ser
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from ...effects.transcript import ErrorKind, ModelError
 from ...effects.transcript.failures import Stage, stage_of
@@ -56,7 +57,10 @@ class UnsupportedError(ServiceError, LookupError):
 
 def unknown_brand(brand: object, known: Iterable[str]) -> UnsupportedError:
     """Nobody knows the brand."""
-    error = ModelError(ErrorKind.INVALID_CONFIG, f"unknown brand {brand!r}; known are {', '.join(known)}")
+    names = list(known)
+    near = get_close_matches(brand.strip().lower(), names, 1) if isinstance(brand, str) else []
+    hint = f"; did you mean {near[0]}?" if near else ""
+    error = ModelError(ErrorKind.INVALID_CONFIG, f"unknown brand {brand!r}; known are {', '.join(names)}{hint}")
     return UnsupportedError(error, Stage.CAPABILITY)
 
 

@@ -267,3 +267,21 @@ def test_every_parameter_is_explained_and_the_help_is_short() -> None:
     assert [name for name in signature.parameters if f"``{name}``" not in (make_model.__doc__ or "")] == []
     assert "Callable" not in str(signature)
     assert len(str(signature)) < 700
+
+
+@pytest.mark.parametrize(
+    ("brand", "meant"), [("gemini", "google"), ("Claude", "anthropic"), ("OpenAI", "openai"), ("mistrall", "mistral")]
+)
+def test_a_brand_by_another_name_is_understood(brand: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^unknown brand {brand!r}; known are openai, .*; did you mean {meant}\?$"):
+        make_model(brand, "m")
+
+
+def test_a_brand_that_is_like_no_other_is_only_unknown() -> None:
+    with pytest.raises(ConfigError, match=r"openai_compatible$"):
+        make_model("zzz", "m")
+
+
+def test_a_key_in_the_place_of_the_address_is_taken_for_an_address() -> None:
+    with pytest.raises(ConfigError, match="base URL is malformed"):
+        make_model("anthropic", "m", "sk-a-key")

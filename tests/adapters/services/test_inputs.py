@@ -45,7 +45,7 @@ WRONG: dict[str, tuple[Wrong, ErrorKind, str]] = {
     "format": (lambda c, e: rerank(c, e, "m", "q", ["d"], format="nope"), CONFIG, "known are compatible, dashscope"),
     "time": (lambda c, e: embed(c, e, "m", ["a"], timeout_s=0), REQUEST, "timeout_s must be"),
     "time of": (lambda c, e: embed(c, e, "m", ["a"], timeout_s="1"), REQUEST, "timeout_s must be"),
-    "unknown": (lambda c, e: discover(c, "opnai", e), CONFIG, "unknown brand 'opnai'; known are openai"),
+    "unknown": (lambda c, e: discover(c, "opnai", e), CONFIG, "unknown brand 'opnai'; known are openai, "),
     "no brand": (lambda c, e: probe(c, None, e), CONFIG, "unknown brand None"),
     "endpoint first": (lambda c, e: probe(c, e, "openai"), CONFIG, "unknown brand Endpoint"),
     "probe": (lambda c, e: probe(c, "openai", None), CONFIG, "endpoint_at or endpoint_for, not None"),
