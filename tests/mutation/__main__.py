@@ -36,6 +36,7 @@ TESTS = [
     "tests/shells/test_runtime_recovery.py",
     "tests/shells/test_runtime_stores.py",
     "tests/shells/test_policies.py",
+    "tests/shells/test_handed_in.py",
     "tests/simulation/test_stories.py",
     "tests/mutation/sample.py",
 ]
