@@ -72,9 +72,13 @@ class AppendText:
 
 @frozen
 class RemoveBlocks:
-    """Remove blocks, each of which must be there."""
+    """Remove blocks, each of which must be there.
+
+    ``withdrawn``: their answer was never complete, or is shown anew; otherwise newer input came before it.
+    """
 
     block_ids: tuple[str, ...]
+    withdrawn: bool = False
 
 
 @frozen

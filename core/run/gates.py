@@ -202,8 +202,7 @@ def _within_budget(state: RunState, rules: Rules) -> RunState:
 def _priced(cost: Cost, row: Spent) -> float:
     price = cost(row.provider, row.model, row.usage)
     if price is None:
-        who = f"{row.provider}/{row.model}" if row.provider and row.model else row.provider or row.model
-        raise LookupError(f"there is no price for the tokens of {who or 'a model that did not say which it is'}")
+        raise LookupError(f"there is no price for the tokens of {row.name or 'a model that did not say which it is'}")
     return price
 
 

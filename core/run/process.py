@@ -79,7 +79,7 @@ def finalise(state: RunState, message: AssistantMessage) -> tuple[RunState, tupl
     shown = _shown(state)
     agree = [streamed.kind for _, streamed, _ in shown] == [kind for kind, _ in parts]
     if not agree and shown:
-        state = show(state, RemoveBlocks(tuple(block.id for _, _, block in shown)))
+        state = show(state, RemoveBlocks(tuple(block.id for _, _, block in shown), withdrawn=True))
     blocks: list[Block] = []
     for place, (kind, part) in enumerate(parts):
         index, streamed, before = shown[place] if agree else (None, None, None)
@@ -96,7 +96,7 @@ def withdraw(state: RunState) -> RunState:
     """Take back what was shown of an answer that does not count."""
     shown = _shown(state)
     if shown:
-        state = show(state, RemoveBlocks(tuple(block.id for _, _, block in shown)))
+        state = show(state, RemoveBlocks(tuple(block.id for _, _, block in shown), withdrawn=True))
     state = set_candidate(state, "")
     return replace(state, process=replace(state.process, streamed={}))
 

@@ -150,6 +150,11 @@ class Spent:
         """Whose it is and what for."""
         return self.provider, self.model, self.purpose
 
+    @property
+    def name(self) -> str:
+        """Whose it is, for people: ``provider/model``, or what of it is known."""
+        return "/".join(filter(None, (self.provider, self.model)))
+
 
 class StopReason(StrEnum):
     """Why an output ended; ``PENDING``: not yet. A provider's own word is kept beside it as ``raw_stop``."""

@@ -1,13 +1,10 @@
-"""How the model is asked, once and again, as an execution's own events tell it: the display does not say it all.
+"""How the model is asked, once and again, as an execution's own events tell it.
 
-It says which blocks are gone, and not whether their answer broke off or a newer message came first; and while a run
-waits to ask again, it says nothing.
+While a run waits to ask again, its display says nothing.
 """
 
-from collections.abc import Iterable
-
 from ...effects.clock import Woke
-from ...effects.display import BlockView, CallView, RemoveBlocks, UpsertBlock
+from ...effects.display import BlockView, CallView, UpsertBlock
 from ...effects.lifecycle import Publish
 from ...effects.model import (
     CallModel,
@@ -49,7 +46,6 @@ class Attempts:
         self._asking = False
         self._failed: Trouble | None = None
         self._calls: set[str] = set()
-        self._taken_back: set[str] = set()
 
     def follow(self, event: Event, effects: tuple[Effect, ...]) -> Trouble | None:
         """Take in an event; what there is to say now about how the model is asked, if anything."""
@@ -66,27 +62,19 @@ class Attempts:
         return told
 
     def _look_at(self, effects: tuple[Effect, ...]) -> None:
-        """What is shown of an answer; calls are dropped for a newer message only once their answer is complete."""
-        for operation in (
-            operation for effect in effects if isinstance(effect, Publish) for operation in effect.operations
-        ):
+        """Which calls are shown of an answer."""
+        shown = (operation for effect in effects if isinstance(effect, Publish) for operation in effect.operations)
+        for operation in shown:
             match operation:
                 case UpsertBlock(block=BlockView(id=block_id, call=CallView())):
                     self._calls.add(block_id)
-                case RemoveBlocks(block_ids=block_ids):
-                    self._taken_back.update(block_ids)
                 case _:
                     pass
-
-    def took_back(self, block_ids: Iterable[str]) -> bool:
-        """Whether these blocks were part of an answer that was not complete, and is asked for again or given up."""
-        return self._taken_back.issuperset(block_ids)
 
     def ended(self) -> None:
         """The execution is over."""
         self._asking, self._failed = False, None
         self._calls.clear()
-        self._taken_back.clear()
 
 
 def _over(event: Event, effects: tuple[Effect, ...]) -> bool:

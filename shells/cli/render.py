@@ -2,8 +2,8 @@
 
 A terminal cannot take back what scrolled away, so this is no picture of the snapshot but a story of what happened:
 text as it comes, a line for a call when it starts and one for how it ended, and a word about what was withdrawn. A
-resumed run shows all of its blocks again; what ``known`` says was there before is not told anew. Why something was
-withdrawn, and why nothing happens, the events of the run tell (``attempts``).
+resumed run shows all of its blocks again; what ``known`` says was there before is not told anew. Why nothing happens,
+the events of the run tell (``attempts``).
 """
 
 from collections.abc import Iterable, Mapping
@@ -110,8 +110,8 @@ class LiveView:
                 self._on_text(block)
             case AppendText(block_id=block_id, text=text):
                 self._grow(self._shown.get(block_id), text)
-            case RemoveBlocks(block_ids=block_ids):
-                self._withdraw(block_ids)
+            case RemoveBlocks(block_ids=block_ids, withdrawn=withdrawn):
+                self._remove(block_ids, withdrawn)
             case SetPlan(plan=plan):
                 self._on_plan(plan)
 
@@ -169,10 +169,9 @@ class LiveView:
         else:
             self._screen.status(block.id, call_line(call, self._style))
 
-    def _withdraw(self, block_ids: Iterable[str]) -> None:
-        ids = tuple(block_ids)
-        dropped = [self._shown.pop(block_id, None) for block_id in ids]
-        if any(shown is not None and shown.status for shown in dropped) and not self._attempts.took_back(ids):
+    def _remove(self, block_ids: Iterable[str], withdrawn: bool) -> None:
+        dropped = [self._shown.pop(block_id, None) for block_id in block_ids]
+        if any(shown is not None and shown.status for shown in dropped) and not withdrawn:
             self._note("calls that had not started were dropped: a newer message came first")
 
     def _on_plan(self, plan: tuple[PlanTask, ...]) -> None:

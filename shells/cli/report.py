@@ -205,7 +205,7 @@ def spending_of(resume: Resume) -> Spending:
 
 def model_text(row: Spent) -> str:
     """Whose tokens they are."""
-    name = "/".join(clean(part) for part in (row.provider, row.model) if part) or "a model that did not say which"
+    name = clean(row.name) or "a model that did not say which"
     return name if row.purpose == "main" else f"{name} ({clean(row.purpose)})"
 
 

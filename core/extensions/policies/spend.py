@@ -70,7 +70,7 @@ class Spend:
         for spent in answer.spent:
             model = (spent.provider, spent.model)
             if self.prices.cost(*model, spent.usage) is None:
-                raise Refusal(UNPRICED.format(name="/".join(filter(None, model))))
+                raise Refusal(UNPRICED.format(name=spent.name))
             used[model] = used.get(model, ZERO_USAGE) + spent.usage
         return replace(self, used=used)
 

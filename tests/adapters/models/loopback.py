@@ -5,8 +5,10 @@ import functools
 import json
 import queue
 import socket
+import ssl
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import trio
@@ -33,6 +35,26 @@ def in_real_time(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         trio.run(bounded)
 
     return run
+
+
+@contextlib.asynccontextmanager
+async def signed_by_itself() -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A TLS server that nobody should believe: its port, and what clients said to it all the same."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(Path(__file__).with_name("self_signed_for_tests.pem"))
+    heard: list[bytes] = []
+
+    async def secretly(stream: trio.SSLStream[trio.SocketStream]) -> None:
+        try:
+            heard.append(bytes(await stream.receive_some()))
+        except trio.BrokenResourceError:
+            await trio.aclose_forcefully(stream)
+
+    (listener,) = await trio.open_ssl_over_tcp_listeners(0, context, host="127.0.0.1")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(trio.serve_listeners, secretly, [listener])
+        yield listener.transport_listener.socket.getsockname()[1], heard
+        nursery.cancel_scope.cancel()
 
 
 class Asked:

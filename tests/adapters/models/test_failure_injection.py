@@ -4,10 +4,8 @@ Statuses, pages and redirects are in ``test_exchange_failures``.
 """
 
 import socket
-import ssl
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import trio
@@ -29,10 +27,10 @@ from tests.adapters.models.loopback import (
     model_at,
     says,
     serving,
+    signed_by_itself,
     streams,
 )
 
-SELF_SIGNED = Path(__file__).with_name("self_signed_for_tests.pem")
 PATIENCE = Patience(connect_s=0.3, headers_s=0.5, stall_s=0.4)
 LATE_PAGES = Patience(connect_s=0.3, headers_s=0.5, stall_s=3.0)
 PAGE_S = 0.6
@@ -97,22 +95,8 @@ async def test_a_reset_in_place_of_an_answer_is_a_network_failure(protocol: str)
 @in_real_time
 async def test_a_certificate_that_signed_itself_is_not_believed(protocol: str) -> None:
     """The key is never sent: the connection is not secure, and says why in one line."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(SELF_SIGNED)
-    heard: list[bytes] = []
-
-    async def secretly(stream: trio.SSLStream[trio.SocketStream]) -> None:
-        try:
-            heard.append(bytes(await stream.receive_some()))
-        except trio.BrokenResourceError:
-            await trio.aclose_forcefully(stream)
-
-    (listener,) = await trio.open_ssl_over_tcp_listeners(0, context, host="127.0.0.1")
-    port = listener.transport_listener.socket.getsockname()[1]
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, secretly, [listener])
+    async with signed_by_itself() as (port, heard):
         deltas, _ = await timed(f"https://127.0.0.1:{port}", protocol)
-        nursery.cancel_scope.cancel()
     _, failed = deltas
     assert isinstance(failed, StreamFailed)
     assert_no_secret(failed)

@@ -5,15 +5,14 @@ The tables are those of the models. Statuses one by one are in ``test_failures``
 
 import json
 import socket
-import ssl
 
 import pytest
 import trio
 from turnfold.adapters.services import ServiceClient, ServiceError, Stage, endpoint_at
 from turnfold.effects.transcript import ErrorKind
 
-from tests.adapters.models.loopback import KEY, Answer, Asked, free_port, in_real_time, says, serving
-from tests.adapters.models.test_failure_injection import AT_ONCE, SELF_SIGNED, TIMED
+from tests.adapters.models.loopback import KEY, Answer, Asked, free_port, in_real_time, says, serving, signed_by_itself
+from tests.adapters.models.test_failure_injection import AT_ONCE, TIMED
 from tests.adapters.services.world import CALLS, assert_no_secret
 
 PAGE_S = 2.0
@@ -122,22 +121,8 @@ async def test_a_server_that_takes_no_connection_is_given_up_after_its_time() ->
 @in_real_time
 async def test_a_certificate_that_signed_itself_is_not_believed(name: str) -> None:
     """The key is never sent: the connection is not secure, and says why in one line."""
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(SELF_SIGNED)
-    heard: list[bytes] = []
-
-    async def secretly(stream: trio.SSLStream[trio.SocketStream]) -> None:
-        try:
-            heard.append(bytes(await stream.receive_some()))
-        except trio.BrokenResourceError:
-            await trio.aclose_forcefully(stream)
-
-    (listener,) = await trio.open_ssl_over_tcp_listeners(0, context, host="127.0.0.1")
-    port = listener.transport_listener.socket.getsockname()[1]
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(trio.serve_listeners, secretly, [listener])
+    async with signed_by_itself() as (port, heard):
         failed, seconds = await timed(f"https://127.0.0.1:{port}", name, 5.0)
-        nursery.cancel_scope.cancel()
     assert (failed.kind, failed.stage) == (ErrorKind.TLS, Stage.CONNECT)
     assert f"127.0.0.1:{port}" in str(failed)
     assert "self-signed certificate" in str(failed)

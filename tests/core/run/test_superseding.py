@@ -3,13 +3,31 @@
 import pytest
 from turnfold.core.run import RunSpec
 from turnfold.core.text import ENGLISH
+from turnfold.effects.display import RemoveBlocks
 from turnfold.effects.feed import FeedPolled, FeedWatched, InputMessage, InputSignalled, PollFeed, WatchFeed
 from turnfold.effects.journal import SaveStep, Step, StepSaved
-from turnfold.effects.model import BlockDelta, BlockStarted, CallModel, Delta, DeltaKind, StreamFinished
+from turnfold.effects.lifecycle import Publish
+from turnfold.effects.model import (
+    BlockDelta,
+    BlockStarted,
+    CallModel,
+    Delta,
+    DeltaKind,
+    StreamFailed,
+    StreamFinished,
+)
 from turnfold.effects.outcome import Completed, Delivered
 from turnfold.effects.record import Standing
 from turnfold.effects.tool import Complete, RunTool, ToolControlled, ToolResult, ToolReturned, ToolSpec
-from turnfold.effects.transcript import StopReason, ToolDeclaration, ToolResultMessage, UserMessage, text_of
+from turnfold.effects.transcript import (
+    ErrorKind,
+    ModelError,
+    StopReason,
+    ToolDeclaration,
+    ToolResultMessage,
+    UserMessage,
+    text_of,
+)
 
 from tests.core.run.byhand import ByHand, calls, text
 from tests.core.run.resumed import left_by, resumed
@@ -50,6 +68,19 @@ def mixed(name: str) -> tuple[Delta, ...]:
         BlockDelta(2, "last"),
         StreamFinished(StopReason.TOOL_USE),
     )
+
+
+def removals(run: ByHand) -> list[RemoveBlocks]:
+    published = (one for effect in run.asked if isinstance(effect, Publish) for one in effect.operations)
+    return [one for one in published if isinstance(one, RemoveBlocks)]
+
+
+def test_viewers_are_told_whether_an_answer_was_withdrawn_or_newer_input_came_first() -> None:
+    assert [one.withdrawn for one in removals(overtaken(*mixed("look")))] == [False]
+    run = ByHand(SPEC).start()
+    failure = StreamFailed(ModelError(ErrorKind.NETWORK, "gone"))
+    run.say(*mixed("look")[:4], failure, batches=[4])
+    assert [one.withdrawn for one in removals(run)] == [True]
 
 
 def test_calls_that_had_not_started_are_dropped_and_the_model_is_told() -> None:

@@ -24,7 +24,6 @@ from turnfold.effects.model import (
     ModelRequest,
     ModelStreamed,
     StreamFailed,
-    StreamFinished,
 )
 from turnfold.effects.record import Block, BlockKind, CallStatus, PlanStatus, PlanTask, Standing, ToolCall
 from turnfold.effects.sequence import Seq
@@ -160,7 +159,7 @@ def asked_again(*failures: ErrorKind, calls: int = 9, style: Style = PLAIN, text
         if place < calls:
             view.follow(ModelStreamed(0, 1, (BlockDelta(0, "x"),)), (Publish((shown,)),))
             view.show(DisplayDelta("s", place, place + 1, (shown,)))
-        gone = RemoveBlocks((shown.block.id,))
+        gone = RemoveBlocks((shown.block.id,), withdrawn=True)
         failed = ModelStreamed(0, 1, (StreamFailed(ModelError(kind, "broken")),))
         view.follow(failed, (Publish((gone,)),) if place < calls else ())
         view.show(DisplayDelta("s", place, place + 1, (gone,)))
@@ -169,7 +168,7 @@ def asked_again(*failures: ErrorKind, calls: int = 9, style: Style = PLAIN, text
 
 
 def test_an_answer_that_broke_off_was_not_superseded() -> None:
-    """Its calls are gone, as those that a newer message came before are; the events tell one from the other."""
+    """Its calls are gone, as those that a newer message came before are; the operation tells one from the other."""
     assert asked_again(ErrorKind.NETWORK) == "  (the answer broke off; asked again)\n"
     assert asked_again(ErrorKind.NETWORK, ErrorKind.PROTOCOL) == "  (the answer broke off; asked again)\n" * 2
     assert asked_again(ErrorKind.NETWORK, ErrorKind.RATE_LIMITED, calls=1) == "  (the answer broke off; asked again)\n"
@@ -178,9 +177,8 @@ def test_an_answer_that_broke_off_was_not_superseded() -> None:
 def test_calls_that_an_answer_put_together_anew_lost_are_not_told() -> None:
     stream = io.StringIO()
     view = LiveView(Screen(stream, PLAIN))
-    operations = (call_block("a", CallStatus.QUEUED), RemoveBlocks(("a",)), call_block("b", CallStatus.RUNNING))
-    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
-    view.follow(ModelStreamed(0, 1, (BlockDelta(0, "x"),)), (Publish(operations),))
+    gone = RemoveBlocks(("a",), withdrawn=True)
+    operations = (call_block("a", CallStatus.QUEUED), gone, call_block("b", CallStatus.RUNNING))
     view.show(DisplayDelta("s", 0, 1, operations))
     assert stream.getvalue() == "  → look …\n"
 
@@ -188,12 +186,7 @@ def test_calls_that_an_answer_put_together_anew_lost_are_not_told() -> None:
 def test_calls_of_a_complete_answer_are_dropped_for_a_newer_message() -> None:
     stream = io.StringIO()
     view = LiveView(Screen(stream, PLAIN))
-    view.follow(Woke(0), (CallModel(1, ModelRequest("m", Seq())),))
-    queued, gone = call_block("a", CallStatus.QUEUED), RemoveBlocks(("a",))
-    view.follow(ModelStreamed(0, 1, (StreamFinished(),)), (Publish((queued,)),))
-    view.show(DisplayDelta("s", 0, 1, (queued,)))
-    view.follow(Woke(0), (Publish((gone,)),))
-    view.show(DisplayDelta("s", 1, 2, (gone,)))
+    view.show(DisplayDelta("s", 0, 1, (call_block("a", CallStatus.QUEUED), RemoveBlocks(("a",)))))
     assert stream.getvalue() == "  (calls that had not started were dropped: a newer message came first)\n"
 
 
